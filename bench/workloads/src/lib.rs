@@ -1,0 +1,1 @@
+//! Seeded workloads: the same inputs for us and for the reference.

@@ -1,0 +1,3 @@
+//! What users write and read: the Karpenter v1 API as Rust types.
+
+pub mod hash;

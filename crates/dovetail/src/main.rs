@@ -1,0 +1,2 @@
+//! `dovetail`: composition root.
+fn main() {}

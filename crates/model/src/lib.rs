@@ -1,0 +1,1 @@
+//! The nouns every decision is made of.

@@ -1,0 +1,1 @@
+//! Journeys on a real control plane; the tests live in `tests/`.

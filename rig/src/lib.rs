@@ -1,0 +1,1 @@
+//! A real Kubernetes control plane as plain processes, for tests.
