@@ -32,7 +32,7 @@ pub fn dir(module: &str, version: &str) -> Result<PathBuf> {
 ///
 /// The environment starts from the caller's, without the settings that would turn a build of a foreign module into
 /// something else (a workspace file, vendoring), then `env` is laid over it.
-pub(crate) fn go<S: AsRef<OsStr>>(
+pub fn go<S: AsRef<OsStr>>(
     dir: &Path,
     args: impl IntoIterator<Item = S>,
     env: &[(&str, &str)],
