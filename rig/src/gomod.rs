@@ -55,7 +55,8 @@ pub fn go<S: AsRef<OsStr>>(
 fn command(dir: &Path, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new("go");
     command.current_dir(dir).env("GOWORK", "off").env_remove("GOOS").env_remove("GOARCH");
-    command.env("GOFLAGS", "-mod=mod -buildvcs=false").envs(env.iter().copied());
+    // Published modules may ask for a newer Go than the installed one; it comes as a module itself.
+    command.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-mod=mod -buildvcs=false").envs(env.iter().copied());
     command
 }
 
