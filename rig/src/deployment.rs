@@ -63,10 +63,14 @@ impl Deployment {
         })?;
         let (stop, stopped) = mpsc::channel();
         let player = std::thread::spawn(move || {
+            let mut last = String::new();
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = player.step() {
-                    eprintln!("rig: playing the Deployment kube-system/karpenter: {error}");
+                let now = player.step().err().map(|error| error.to_string()).unwrap_or_default();
+                // A lasting trouble is told once.
+                if !now.is_empty() && now != last {
+                    eprintln!("rig: playing the Deployment kube-system/karpenter: {now}");
                 }
+                last = now;
             }
         });
         Ok(Self { stop: Some(stop), player: Some(player) })

@@ -126,7 +126,7 @@ impl Run<'_> {
         loop {
             let next = lock(queue).pop_front();
             let Some(spec) = next else { return Ok(()) };
-            let outcome = bench.run(&spec)?;
+            let outcome = bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error));
             lock(report).record(&spec, &outcome)?;
             if outcome.verdict == Verdict::Failed {
                 lock(failed).push(spec);
@@ -139,7 +139,7 @@ impl Run<'_> {
         let mut bench = Bench::new(self.upstream, self.program, self.out, "again".to_owned());
         let mut left = 0;
         for spec in failed {
-            let outcome = Outcome { repeated: true, ..bench.run(&spec)? };
+            let outcome = Outcome { repeated: true, ..bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error)) };
             left += usize::from(outcome.verdict == Verdict::Failed);
             report.record(&spec, &outcome)?;
         }

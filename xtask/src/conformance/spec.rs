@@ -58,6 +58,13 @@ pub struct Outcome {
     pub repeated: bool,
 }
 
+impl Outcome {
+    /// The spec could not even be run, for instance because no cluster came up: it will be tried again.
+    pub fn impossible(error: &anyhow::Error) -> Self {
+        Self { verdict: Verdict::Failed, seconds: 0.0, reason: format!("{error:#}"), repeated: false }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct SuiteReport {
