@@ -1,11 +1,14 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
+mod cluster;
+mod conformance;
 mod layers;
 mod run;
 mod test;
 mod tidy;
 
-use anyhow::Result;
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Dovetail's task runner.
@@ -24,13 +27,27 @@ enum Task {
     Test,
     /// Fail when a crate sees what it must not
     Layers,
+    /// A real control plane on this machine, to try things by hand
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
+    /// Runs upstream's own suites against a controller and writes a table of verdicts
+    Conformance(conformance::Conformance),
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().task {
-        Task::Check => test::check(),
-        Task::Test => test::all(in_ci()),
-        Task::Layers => layers::check().map(|_| ()),
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Check => test::check().map(|()| ExitCode::SUCCESS),
+        Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
+        Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
+        Task::Cluster(task) => cluster::run(task),
+        Task::Conformance(task) => conformance::run(&task),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
