@@ -1,1 +1,5 @@
 //! The nouns every decision is made of.
+
+pub mod bitset;
+pub mod quantity;
+pub mod resources;
