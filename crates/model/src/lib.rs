@@ -1,1 +1,6 @@
 //! The nouns every decision is made of.
+
+pub mod bitset;
+pub mod pod_requests;
+pub mod quantity;
+pub mod resources;
