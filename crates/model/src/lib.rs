@@ -1,5 +1,7 @@
 //! The nouns every decision is made of.
 
 pub mod bitset;
+pub mod object;
 pub mod quantity;
 pub mod resources;
+pub mod sharing;
