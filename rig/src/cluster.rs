@@ -17,8 +17,8 @@ use crate::process::Process;
 use crate::{kwok, ports};
 
 /// Bounds of the single steps; generous, because the machine may be busy with other clusters.
-const API_SERVER_LIMIT: Duration = Duration::from_secs(120);
-const CONTROLLERS_LIMIT: Duration = Duration::from_secs(60);
+const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
+const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
 /// The static token of the one user, who may do everything.
 const TOKEN: &str = "rig";
 /// How often a start is repeated because somebody else took one of its ports.
@@ -162,7 +162,9 @@ impl Cluster {
 
     fn prepare(builder: &Builder, binaries: &Path) -> Result<Self> {
         let state = match &builder.state {
-            Some(dir) => fs::create_dir_all(dir).map_err(io("create", dir)).map(|()| dir.clone())?,
+            Some(dir) => fs::create_dir_all(dir)
+                .map_err(io("create", dir))
+                .map(|()| dir.clone())?,
             None => tempfile::Builder::new()
                 .prefix("dovetail-rig-")
                 .tempdir()
@@ -214,21 +216,35 @@ impl Cluster {
         let mut command = self.program("etcd");
         command.arg("--data-dir").arg(self.state.join("etcd"));
         // Nothing here outlives the process, so nothing needs to reach the disk.
-        command.args(["--unsafe-no-fsync", "--log-level=warn", "--quota-backend-bytes=4294967296"]);
-        command.arg(format!("--listen-client-urls={etcd}")).arg(format!("--advertise-client-urls={etcd}"));
+        command.args([
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            "--quota-backend-bytes=4294967296",
+        ]);
+        command
+            .arg(format!("--listen-client-urls={etcd}"))
+            .arg(format!("--advertise-client-urls={etcd}"));
         command.arg(format!("--listen-peer-urls=http://127.0.0.1:{peers}"));
         self.run("etcd", &command)?;
 
         let mut command = self.program("kube-apiserver");
         let port = self.server.rsplit(':').next().unwrap_or_default();
-        command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--authorization-mode=RBAC"]);
-        command.arg(format!("--secure-port={port}")).arg(format!("--etcd-servers={etcd}"));
+        command.args([
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--authorization-mode=RBAC",
+        ]);
+        command
+            .arg(format!("--secure-port={port}"))
+            .arg(format!("--etcd-servers={etcd}"));
         command.args(["--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true"]);
         command.arg("--service-account-issuer=https://kubernetes.default.svc");
         // The suites' clients do not pace themselves.
         command.args(["--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500"]);
         command.arg("--service-account-key-file").arg(&self.pki.accounts_public);
-        command.arg("--service-account-signing-key-file").arg(&self.pki.accounts_key);
+        command
+            .arg("--service-account-signing-key-file")
+            .arg(&self.pki.accounts_key);
         command.arg("--token-auth-file").arg(self.state.join("tokens.csv"));
         command.arg("--cert-dir").arg(self.state.join("pki"));
         self.with_certificate(&mut command);
@@ -250,7 +266,10 @@ impl Cluster {
     /// With a configuration file the scheduler takes its connection from there and not from its flags.
     fn connected(&self, config: &str) -> Result<String> {
         let origin = "the scheduler's configuration";
-        let wrong = |reason: String| Error::Manifest { origin: origin.to_owned(), reason };
+        let wrong = |reason: String| Error::Manifest {
+            origin: origin.to_owned(),
+            reason,
+        };
         let mut config: serde_json::Value = serde_saphyr::from_str(config).map_err(|e| wrong(e.to_string()))?;
         config["clientConnection"]["kubeconfig"] = self.kubeconfig().display().to_string().into();
         config["leaderElection"]["leaderElect"] = false.into();
@@ -259,7 +278,9 @@ impl Cluster {
 
     fn start_controller_manager(&mut self) -> Result<String> {
         let (mut command, address) = self.controller("kube-controller-manager")?;
-        command.arg("--service-account-private-key-file").arg(&self.pki.accounts_key);
+        command
+            .arg("--service-account-private-key-file")
+            .arg(&self.pki.accounts_key);
         command.arg("--root-ca-file").arg(&self.pki.ca);
         command.arg("--use-service-account-credentials=false");
         self.run("kube-controller-manager", &command)?;
@@ -270,10 +291,16 @@ impl Cluster {
     fn controller(&self, name: &str) -> Result<(Command, String)> {
         let [port] = ports::free()?;
         let mut command = self.program(name);
-        for flag in ["--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig"] {
+        for flag in [
+            "--kubeconfig",
+            "--authentication-kubeconfig",
+            "--authorization-kubeconfig",
+        ] {
             command.arg(flag).arg(self.kubeconfig());
         }
-        command.args(["--leader-elect=false", "--bind-address=127.0.0.1"]).arg(format!("--secure-port={port}"));
+        command
+            .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
+            .arg(format!("--secure-port={port}"));
         self.with_certificate(&mut command);
         Ok((command, format!("https://127.0.0.1:{port}")))
     }
@@ -287,7 +314,9 @@ impl Cluster {
             command.arg("--config").arg(stage);
         }
         command.args(kwok::FLAGS);
-        command.arg(format!("--node-port={port}")).arg(format!("--server-address=127.0.0.1:{port}"));
+        command
+            .arg(format!("--node-port={port}"))
+            .arg(format!("--server-address=127.0.0.1:{port}"));
         // kwok looks for more configuration in the home folder.
         command.env("HOME", &self.state);
         self.run("kwok", &command)?;
@@ -301,7 +330,11 @@ impl Cluster {
     }
 
     fn with_certificate(&self, command: &mut Command) {
-        command.arg("--tls-cert-file").arg(&self.pki.cert).arg("--tls-private-key-file").arg(&self.pki.key);
+        command
+            .arg("--tls-cert-file")
+            .arg(&self.pki.cert)
+            .arg("--tls-private-key-file")
+            .arg(&self.pki.key);
     }
 
     fn run(&mut self, name: &str, command: &Command) -> Result<()> {
@@ -329,13 +362,19 @@ impl Cluster {
     /// No pod can be created in a namespace before the controller-manager has made its service account.
     fn await_service_account(&mut self, namespace: &str) -> Result<()> {
         let client = self.client.clone();
-        client.wait_for(&format!("the service account {namespace}/default"), CONTROLLERS_LIMIT, |client| {
-            self.check()?;
-            Ok(match client.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts/default"))? {
-                Some(_) => Seen::Done(()),
-                None => Seen::NotYet("there is none".to_owned()),
-            })
-        })
+        client.wait_for(
+            &format!("the service account {namespace}/default"),
+            CONTROLLERS_LIMIT,
+            |client| {
+                self.check()?;
+                Ok(
+                    match client.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts/default"))? {
+                        Some(_) => Seen::Done(()),
+                        None => Seen::NotYet("there is none".to_owned()),
+                    },
+                )
+            },
+        )
     }
 
     fn kubeconfig_text(&self) -> String {

@@ -8,7 +8,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no Go toolchain, and nothing built earlier to fall back on.
-    #[error("Go is not installed (`go` was not found on PATH), and the rig builds its control plane with it: install Go 1.26 or newer")]
+    #[error(
+        "Go is not installed (`go` was not found on PATH), and the rig builds its control plane with it: install Go 1.26 or newer"
+    )]
     GoMissing,
     /// A Go command ended badly.
     #[error("`go {command}` in {dir} failed:\n{stderr}")]

@@ -19,7 +19,7 @@ const STOPPING_LIMIT: Duration = Duration::from_secs(30);
 
 /// What to do with clusters.
 #[derive(Subcommand)]
-pub enum Cluster {
+pub(crate) enum Cluster {
     /// Starts a cluster and leaves it running; prints the KUBECONFIG to use
     Up(Up),
     /// Ends a cluster and removes its files
@@ -37,7 +37,7 @@ pub enum Cluster {
 
 /// The cluster wanted.
 #[derive(Args, Clone)]
-pub struct Up {
+pub(crate) struct Up {
     /// A name, when there are to be several
     #[arg(long, default_value = "default")]
     name: String,
@@ -50,7 +50,7 @@ pub struct Up {
 }
 
 /// Runs the task.
-pub fn run(task: Cluster) -> Result<ExitCode> {
+pub(crate) fn run(task: Cluster) -> Result<ExitCode> {
     match task {
         Cluster::Up(up) => self::up(&up)?,
         Cluster::Down { name } => down(&name)?,
@@ -71,7 +71,10 @@ fn state(name: &str) -> Result<PathBuf> {
 fn up(up: &Up) -> Result<()> {
     let state = state(&up.name)?;
     if let Some(pid) = holder(&state) {
-        bail!("cluster {:?} is already up (process {pid}); `cargo xtask cluster down --name {0}` ends it", up.name);
+        bail!(
+            "cluster {:?} is already up (process {pid}); `cargo xtask cluster down --name {0}` ends it",
+            up.name
+        );
     }
     // In the foreground, where its progress is seen.
     rig::build::control_plane(&up.kubernetes)?;
@@ -79,7 +82,14 @@ fn up(up: &Up) -> Result<()> {
     let log = state.with_extension("log");
     let output = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["cluster", "hold", "--name", &up.name, "--kubernetes", &up.kubernetes.to_string()]);
+    command.args([
+        "cluster",
+        "hold",
+        "--name",
+        &up.name,
+        "--kubernetes",
+        &up.kubernetes.to_string(),
+    ]);
     for dir in &up.crds {
         command.arg("--crds").arg(dir);
     }
@@ -118,27 +128,39 @@ fn hold(up: &Up) -> Result<()> {
 }
 
 /// Installs every YAML file of a folder.
-pub fn install(cluster: &rig::Cluster, dir: &Path) -> Result<()> {
+pub(crate) fn install(cluster: &rig::Cluster, dir: &Path) -> Result<()> {
     let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| format!("reading {}", dir.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<std::io::Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"));
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml")
+    });
     files.sort();
     for file in files {
         let yaml = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        cluster.client().install_crd(&yaml).with_context(|| format!("installing {}", file.display()))?;
+        cluster
+            .client()
+            .install_crd(&yaml)
+            .with_context(|| format!("installing {}", file.display()))?;
     }
     Ok(())
 }
 
 fn down(name: &str) -> Result<()> {
     let state = state(name)?;
-    let Some(pid) = holder(&state) else { bail!("there is no cluster {name:?}; `cargo xtask cluster list` shows those there are") };
+    let Some(pid) = holder(&state) else {
+        bail!("there is no cluster {name:?}; `cargo xtask cluster list` shows those there are")
+    };
     kill_process(process(pid)?, Signal::TERM)?;
     let deadline = rig::Deadline::within(STOPPING_LIMIT);
     while state.exists() {
-        deadline.pause("the cluster's end", format!("{} is still there", state.display()), Duration::from_millis(50))?;
+        deadline.pause(
+            "the cluster's end",
+            format!("{} is still there", state.display()),
+            Duration::from_millis(50),
+        )?;
     }
     let _ = fs::remove_file(state.with_extension("log"));
     Ok(())

@@ -15,13 +15,13 @@ use super::upstream::Upstream;
 use crate::cluster::install;
 
 /// The longest wait in the suites is 35 minutes.
-const SPEC_LIMIT: Duration = Duration::from_secs(40 * 60);
-const KILL_AFTER: Duration = Duration::from_secs(43 * 60);
+const SPEC_LIMIT: Duration = Duration::from_mins(40);
+const KILL_AFTER: Duration = Duration::from_mins(43);
 /// The default-constraint specs look for a kube-scheduler that was given this file.
 const SCHEDULER_CONFIG: &str = "/etc/kubernetes/karpenter-scheduler-config/kube-scheduler-config.yaml";
 
 /// A place where specs run one after the other.
-pub struct Bench<'a> {
+pub(crate) struct Bench<'a> {
     upstream: &'a Upstream,
     program: &'a Path,
     out: &'a Path,
@@ -39,12 +39,18 @@ struct SetUp {
 
 impl<'a> Bench<'a> {
     /// A place with nothing on it yet.
-    pub fn new(upstream: &'a Upstream, program: &'a Path, out: &'a Path, name: String) -> Self {
-        Self { upstream, program, out, name, set_up: None }
+    pub(crate) fn new(upstream: &'a Upstream, program: &'a Path, out: &'a Path, name: String) -> Self {
+        Self {
+            upstream,
+            program,
+            out,
+            name,
+            set_up: None,
+        }
     }
 
     /// Runs one spec. A failed one takes its cluster with it: what it left behind would fail the next.
-    pub fn run(&mut self, spec: &Spec) -> Result<Outcome> {
+    pub(crate) fn run(&mut self, spec: &Spec) -> Result<Outcome> {
         let dra = spec.suite == Suite::Dra;
         let set_up = match self.set_up.take().filter(|set_up| set_up.dra == dra) {
             Some(set_up) => set_up,
@@ -73,13 +79,21 @@ impl<'a> Bench<'a> {
         let clock = Deadline::within(KILL_AFTER);
         let mut test = cluster.spawn("spec", &command)?;
         while test.ended().is_none() {
-            if clock.pause("the spec's end", String::new(), Duration::from_millis(100)).is_err() {
+            if clock
+                .pause("the spec's end", String::new(), Duration::from_millis(100))
+                .is_err()
+            {
                 test.stop(Duration::ZERO);
             }
         }
         spec::outcome(spec, &report).or_else(|error| {
             let reason = format!("{error:#}");
-            Ok(Outcome { verdict: Verdict::Failed, seconds: clock.elapsed().as_secs_f64(), reason, repeated: false })
+            Ok(Outcome {
+                verdict: Verdict::Failed,
+                seconds: clock.elapsed().as_secs_f64(),
+                reason,
+                repeated: false,
+            })
         })
     }
 
@@ -94,17 +108,45 @@ impl<'a> Bench<'a> {
         }
         show_scheduler(&cluster)?;
         let dra = suite == Suite::Dra;
-        let driver = if dra { Some(start_driver(&cluster, self.upstream)?) } else { None };
-        let controller = Controller { program: self.program.to_path_buf(), env: settings(&cluster)? };
+        let driver = if dra {
+            Some(start_driver(&cluster, self.upstream)?)
+        } else {
+            None
+        };
+        let controller = Controller {
+            program: self.program.to_path_buf(),
+            env: settings(&cluster)?,
+        };
         let deployment = Deployment::start(&cluster, &controller).context("starting the controller")?;
-        Ok(SetUp { _controller: deployment, _driver: driver, cluster, dra })
+        Ok(SetUp {
+            _controller: deployment,
+            _driver: driver,
+            cluster,
+            dra,
+        })
     }
 
     fn keep_logs(&self, cluster: &Cluster, spec: &Spec) -> Result<()> {
-        let words: String = spec.text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(100).collect();
-        let dir = self.out.join("failed").join(spec.suite.name()).join(words).join(&self.name);
+        let words: String = spec
+            .text
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(100)
+            .collect();
+        let dir = self
+            .out
+            .join("failed")
+            .join(spec.suite.name())
+            .join(words)
+            .join(&self.name);
         fs::create_dir_all(&dir)?;
-        for name in ["spec.log", "report.json", "karpenter.log", "kwok.log", "kube-scheduler.log"] {
+        for name in [
+            "spec.log",
+            "report.json",
+            "karpenter.log",
+            "kwok.log",
+            "kube-scheduler.log",
+        ] {
             let _ = fs::copy(cluster.logs().join(name), dir.join(name));
         }
         Ok(())

@@ -26,7 +26,7 @@ use upstream::Upstream;
 
 /// What to run, and against what.
 #[derive(Args)]
-pub struct Conformance {
+pub(crate) struct Conformance {
     /// The suites to run; several share the clusters
     #[arg(long = "suite", value_enum, default_values_t = [Suite::Regression])]
     suites: Vec<Suite>,
@@ -49,7 +49,7 @@ pub struct Conformance {
 
 /// Upstream's suites.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Debug)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// Provisioning, buffers, static capacity, validation
     Regression,
     /// Drift, expiration, termination, repair
@@ -73,23 +73,37 @@ impl Suite {
 }
 
 /// Runs the suites; fails when a spec failed.
-pub fn run(task: &Conformance) -> Result<ExitCode> {
+pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
     let upstream = Upstream::prepare(&task.suites)?;
     let program = match &task.binary {
-        Some(binary) => binary.canonicalize().with_context(|| format!("--binary {}", binary.display()))?,
+        Some(binary) => binary
+            .canonicalize()
+            .with_context(|| format!("--binary {}", binary.display()))?,
         None => upstream.controller()?,
     };
     fs::create_dir_all(&task.out)?;
     let out = task.out.canonicalize()?;
     let name = if task.reference { "reference" } else { "dovetail" };
-    let tables = if task.focus.is_some() { out.clone() } else { workspace().join("docs/conformance") };
+    let tables = if task.focus.is_some() {
+        out.clone()
+    } else {
+        workspace().join("docs/conformance")
+    };
     let specs = upstream.specs(&task.suites, task.focus.as_deref())?;
     let mut report = Report::new(tables, name, &specs);
-    let run = Run { upstream: &upstream, program: &program, out: &out };
+    let run = Run {
+        upstream: &upstream,
+        program: &program,
+        out: &out,
+    };
     let failed = run.all(specs, task.shards, &mut report)?;
     let left = run.again(failed, &mut report)?;
     eprintln!("{}", report.summary());
-    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if left == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 struct Run<'a> {
@@ -106,11 +120,17 @@ impl Run<'_> {
         let report = Mutex::new(report);
         let failed = Mutex::new(Vec::new());
         thread::scope(|scope| {
-            let shards: Vec<_> = (0..shards).map(|shard| scope.spawn({
-                let (queue, report, failed) = (&queue, &report, &failed);
-                move || self.shard(shard, queue, report, failed)
-            })).collect();
-            shards.into_iter().try_for_each(|shard| shard.join().unwrap_or_else(|_| anyhow::bail!("a shard panicked")))
+            let shards: Vec<_> = (0..shards)
+                .map(|shard| {
+                    scope.spawn({
+                        let (queue, report, failed) = (&queue, &report, &failed);
+                        move || self.shard(shard, queue, report, failed)
+                    })
+                })
+                .collect();
+            shards
+                .into_iter()
+                .try_for_each(|shard| shard.join().unwrap_or_else(|_| anyhow::bail!("a shard panicked")))
         })?;
         Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -139,7 +159,10 @@ impl Run<'_> {
         let mut bench = Bench::new(self.upstream, self.program, self.out, "again".to_owned());
         let mut left = 0;
         for spec in failed {
-            let outcome = Outcome { repeated: true, ..bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error)) };
+            let outcome = Outcome {
+                repeated: true,
+                ..bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error))
+            };
             left += usize::from(outcome.verdict == Verdict::Failed);
             report.record(&spec, &outcome)?;
         }

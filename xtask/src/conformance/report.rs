@@ -28,7 +28,7 @@ struct Row {
 }
 
 /// The verdicts so far.
-pub struct Report {
+pub(crate) struct Report {
     tables: PathBuf,
     name: &'static str,
     /// In the order of the suites.
@@ -40,7 +40,7 @@ pub struct Report {
 
 impl Report {
     /// Tables in the folder `tables`, for the controller called `name`.
-    pub fn new(tables: PathBuf, name: &'static str, specs: &[Spec]) -> Self {
+    pub(crate) fn new(tables: PathBuf, name: &'static str, specs: &[Spec]) -> Self {
         Self {
             tables,
             name,
@@ -52,26 +52,35 @@ impl Report {
     }
 
     /// How long the reference took, or a guess that puts the unknown in the middle.
-    pub fn expected_seconds(&self, spec: &Spec) -> f64 {
+    pub(crate) fn expected_seconds(&self, spec: &Spec) -> f64 {
         self.expected.get(&key(spec)).copied().unwrap_or(60.0)
     }
 
     /// Takes note of a run, says so, and writes the tables.
-    pub fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
+    pub(crate) fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
         self.runs += 1;
         let again = if outcome.repeated { " (again)" } else { "" };
         let (suite, text) = key(spec);
         let verdict = word(outcome.verdict);
-        eprintln!("[{}/{}] {verdict}{again} {:.0} s  {}: {text}", self.runs, self.specs.len(), outcome.seconds, suite.name());
+        eprintln!(
+            "[{}/{}] {verdict}{again} {:.0} s  {}: {text}",
+            self.runs,
+            self.specs.len(),
+            outcome.seconds,
+            suite.name()
+        );
         self.outcomes.insert(key(spec), outcome.clone());
         self.write(suite)
     }
 
     /// One line for each suite.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let mut suites: Vec<_> = self.specs.iter().map(|spec| spec.suite).collect();
         suites.dedup();
-        let lines: Vec<_> = suites.into_iter().map(|suite| format!("{}: {}", suite.name(), self.counts(suite))).collect();
+        let lines: Vec<_> = suites
+            .into_iter()
+            .map(|suite| format!("{}: {}", suite.name(), self.counts(suite)))
+            .collect();
         lines.join("\n")
     }
 
@@ -95,19 +104,28 @@ impl Report {
 
     fn rows(&self, suite: Suite) -> Vec<Row> {
         let specs = self.specs.iter().filter(|spec| spec.suite == suite);
-        specs.filter_map(|spec| self.outcomes.get(&key(spec)).map(|outcome| row(spec, outcome))).collect()
+        specs
+            .filter_map(|spec| self.outcomes.get(&key(spec)).map(|outcome| row(spec, outcome)))
+            .collect()
     }
 
     fn write(&self, suite: Suite) -> Result<()> {
         fs::create_dir_all(&self.tables)?;
         let table = self.tables.join(format!("{}-{}", suite.name(), self.name));
         let rows = self.rows(suite);
-        replace(&table.with_extension("json"), &(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        replace(
+            &table.with_extension("json"),
+            &(serde_json::to_string_pretty(&rows)? + "\n"),
+        )?;
         replace(&table.with_extension("md"), &self.markdown(suite, &rows))
     }
 
     fn markdown(&self, suite: Suite, rows: &[Row]) -> String {
-        let whose = if self.name == "reference" { "upstream's own kwok controller" } else { "Dovetail" };
+        let whose = if self.name == "reference" {
+            "upstream's own kwok controller"
+        } else {
+            "Dovetail"
+        };
         let mut text = format!(
             "# Upstream's {} suite ({VERSION}) against {whose}\n\n{}.\n\n\
              Made by `cargo xtask conformance`; seconds depend on the machine and its load. \
@@ -122,17 +140,37 @@ impl Report {
             let _ = writeln!(text, "| {spec} | {}{again} | {:.0} |", word(row.verdict), row.seconds);
         }
         for row in rows.iter().filter(|row| row.verdict != Verdict::Passed) {
-            let reason: Vec<_> = row.reason.lines().map(|line| format!("    {}", line.trim_end())).collect();
-            let _ = write!(text, "\n**{}**: {}\n\n{}\n", row.spec, word(row.verdict), reason.join("\n"));
+            let reason: Vec<_> = row
+                .reason
+                .lines()
+                .map(|line| format!("    {}", line.trim_end()))
+                .collect();
+            let _ = write!(
+                text,
+                "\n**{}**: {}\n\n{}\n",
+                row.spec,
+                word(row.verdict),
+                reason.join("\n")
+            );
         }
         text
     }
 }
 
 fn row(spec: &Spec, outcome: &Outcome) -> Row {
-    let reason = if outcome.verdict == Verdict::Passed { String::new() } else { outcome.reason.clone() };
+    let reason = if outcome.verdict == Verdict::Passed {
+        String::new()
+    } else {
+        outcome.reason.clone()
+    };
     let seconds = (outcome.seconds * 10.0).round() / 10.0;
-    Row { spec: spec.text.clone(), verdict: outcome.verdict, seconds, repeated: outcome.repeated, reason }
+    Row {
+        spec: spec.text.clone(),
+        verdict: outcome.verdict,
+        seconds,
+        repeated: outcome.repeated,
+        reason,
+    }
 }
 
 fn key(spec: &Spec) -> (Suite, String) {
@@ -154,8 +192,10 @@ fn expected(specs: &[Spec]) -> BTreeMap<(Suite, String), f64> {
     let mut expected = BTreeMap::new();
     for suite in suites {
         let path = workspace().join(format!("docs/conformance/{}-reference.json", suite.name()));
-        let rows: Vec<Row> =
-            fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let rows: Vec<Row> = fs::read_to_string(path)
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
         expected.extend(rows.into_iter().map(|row| ((suite, row.spec), row.seconds)));
     }
     expected
