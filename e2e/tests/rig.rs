@@ -201,7 +201,8 @@ fn await_nothing_left(pids: &[u32], state: &Path) {
     }
     let left: Vec<_> = pids.iter().filter(|pid| alive(**pid)).collect();
     panic!(
-        "processes {left:?} and state {state:?} ({}) outlive their parent",
+        "processes {left:?} or {} (there: {}) outlive their parent",
+        state.display(),
         state.exists()
     );
 }

@@ -24,8 +24,8 @@ while read -r verb pid; do
     dismissed) exit 0 ;;
   esac
 done
-for p in $pids; do kill -9 -- "-$p" 2>/dev/null; done
-rm -rf -- "$1"
+for p in $pids; do kill -s KILL -- "-$p" 2>/dev/null; done
+for try in 1 2 3 4 5; do rm -rf -- "$1" 2>/dev/null && break; sleep 1; done
 "#;
 
 /// Waits for the word, then becomes the program, keeping its process id.
