@@ -1,6 +1,7 @@
 //! How is a cluster started and ended? Each piece as a plain process on loopback, in the order they need each other.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub struct Builder {
     kubernetes: KubernetesVersion,
     api_server_only: bool,
     stages: Option<Vec<PathBuf>>,
+    kubelets: Option<IpAddr>,
     scheduler_config: Option<String>,
     state: Option<PathBuf>,
 }
@@ -54,6 +56,14 @@ impl Builder {
     #[must_use]
     pub fn kwok(mut self, stages: Vec<PathBuf>) -> Self {
         self.stages = Some(stages);
+        self
+    }
+
+    /// Where kwok answers as the kubelets, instead of on loopback. The API server forwards ports over loopback, but it
+    /// does not proxy HTTP to pods there.
+    #[must_use]
+    pub fn kubelet_address(mut self, address: IpAddr) -> Self {
+        self.kubelets = Some(address);
         self
     }
 
@@ -204,7 +214,7 @@ impl Cluster {
             self.await_service_account("kube-system")?;
         }
         if let Some(stages) = &builder.stages {
-            let address = self.start_kwok(stages)?;
+            let address = self.start_kwok(stages, builder.kubelets.unwrap_or(Ipv4Addr::LOCALHOST.into()))?;
             self.await_health("kwok", &address)?;
         }
         Ok(())
@@ -305,7 +315,7 @@ impl Cluster {
         Ok((command, format!("https://127.0.0.1:{port}")))
     }
 
-    fn start_kwok(&mut self, stages: &[PathBuf]) -> Result<String> {
+    fn start_kwok(&mut self, stages: &[PathBuf], ip: IpAddr) -> Result<String> {
         let [port] = ports::free()?;
         let own = kwok::write_stages(&self.state.join("stages"))?;
         let mut command = self.program("kwok");
@@ -314,13 +324,17 @@ impl Cluster {
             command.arg("--config").arg(stage);
         }
         command.args(kwok::FLAGS);
+        let address = SocketAddr::new(ip, port);
         command
-            .arg(format!("--node-port={port}"))
-            .arg(format!("--server-address=127.0.0.1:{port}"));
+            .arg(format!("--node-ip={ip}"))
+            .arg(format!("--node-port={port}"));
+        command.arg(format!("--server-address={address}"));
+        // The API server speaks TLS to kubelets; for us kwok still answers plain HTTP on the same port.
+        self.with_certificate(&mut command);
         // kwok looks for more configuration in the home folder.
         command.env("HOME", &self.state);
         self.run("kwok", &command)?;
-        Ok(format!("http://127.0.0.1:{port}"))
+        Ok(format!("http://{address}"))
     }
 
     fn program(&self, name: &str) -> Command {

@@ -36,6 +36,8 @@ pub struct Controller {
     pub program: PathBuf,
     /// Its settings; this is what the Deployment's container shows.
     pub env: BTreeMap<String, String>,
+    /// A node of kwok's for the pod that stands for the process, when its ports are to be reached through the API server.
+    pub node: Option<String>,
 }
 
 /// The Deployment in play; dropping it ends the process.
@@ -54,6 +56,7 @@ impl Deployment {
             guard: cluster.guard(),
             log: cluster.logs().join("karpenter.log"),
             program: controller.program.clone(),
+            node: controller.node.clone(),
             running: None,
         };
         client.wait_for(
@@ -135,6 +138,7 @@ struct Player {
     guard: Guard,
     log: PathBuf,
     program: PathBuf,
+    node: Option<String>,
     running: Option<Running>,
 }
 
@@ -149,7 +153,7 @@ impl Player {
             return Ok(());
         };
         if !running.leading {
-            running.leading = leads(&self.client)?;
+            running.leading = leads(&self.client, self.node.as_deref())?;
         }
         if running.leading {
             report_pods(&self.client, running)?;
@@ -198,24 +202,30 @@ fn crashed(running: &mut Running) -> Result<()> {
 
 /// Whether somebody holds the lease, which was removed before the process started. The suites look for a pod of the
 /// holder's name: a process has its machine's, so a pod of that name is made.
-fn leads(client: &Client) -> Result<bool> {
+fn leads(client: &Client, node: Option<&str>) -> Result<bool> {
     let lease = client.get(LEASE)?.unwrap_or_default();
     let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
     let Some(name) = holder.split('_').next().filter(|name| !name.is_empty()) else {
         return Ok(false);
     };
     if client.get(&format!("{PODS}/{name}"))?.is_none() {
-        create_ready_pod(client, name)?;
+        create_leader_pod(client, name, node)?;
     }
     Ok(true)
 }
 
-fn create_ready_pod(client: &Client, name: &str) -> Result<()> {
-    let pod = json!({
+/// On a node it is kwok that makes the pod run; with the node's network it has the node's address.
+fn create_leader_pod(client: &Client, name: &str, node: Option<&str>) -> Result<()> {
+    let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/instance": "karpenter"}},
         "spec": pod_spec(&json!([])),
     });
+    if let Some(node) = node {
+        pod["spec"]["nodeName"] = node.into();
+        pod["spec"]["hostNetwork"] = true.into();
+        return client.post(PODS, &pod).map(drop);
+    }
     client.post(PODS, &pod)?;
     client.patch(&format!("{PODS}/{name}/status"), &ready(0)).map(drop)
 }

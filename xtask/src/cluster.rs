@@ -3,7 +3,7 @@
 //! `up` starts a copy of this program in the background which holds the cluster; `down` ends that copy, and the rig's
 //! guard ends everything else. Nothing here needs kubectl.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use rig::build::KubernetesVersion;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 const STOPPING_LIMIT: Duration = Duration::from_secs(30);
 
@@ -60,7 +60,8 @@ pub(crate) fn run(task: Cluster) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files of a cluster: `kubeconfig` and logs (the rig's), `pid` once it is ready, and the holder's log beside it.
+/// The files of a cluster: `kubeconfig` and logs (the rig's), and `pid` once it is ready. Beside the folder lie the holder's
+/// log and a lock that it has as long as it lives: a number in a file alone may be anybody's after a crash.
 fn state(name: &str) -> Result<PathBuf> {
     if name.is_empty() || name.contains(['/', '.']) {
         bail!("{name:?} cannot name a cluster: use letters, digits and dashes");
@@ -70,17 +71,18 @@ fn state(name: &str) -> Result<PathBuf> {
 
 fn up(up: &Up) -> Result<()> {
     let state = state(&up.name)?;
-    if let Some(pid) = holder(&state) {
+    if held(&state) {
         bail!(
-            "cluster {:?} is already up (process {pid}); `cargo xtask cluster down --name {0}` ends it",
+            "cluster {0:?} is already up; `cargo xtask cluster down --name {0}` ends it",
             up.name
         );
     }
     // In the foreground, where its progress is seen.
     rig::build::control_plane(&up.kubernetes)?;
     fs::create_dir_all(state.parent().unwrap_or(&state))?;
+    let _ = fs::remove_dir_all(&state);
     let log = state.with_extension("log");
-    let output = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+    let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args([
         "cluster",
@@ -112,6 +114,9 @@ fn up(up: &Up) -> Result<()> {
 
 fn hold(up: &Up) -> Result<()> {
     let state = state(&up.name)?;
+    let lock = File::create(state.with_extension("lock"))?;
+    lock.try_lock()
+        .with_context(|| format!("cluster {:?} is held by another process", up.name))?;
     let cluster = rig::Cluster::builder()
         .kubernetes(up.kubernetes.clone())
         .kwok(Vec::new())
@@ -153,7 +158,7 @@ fn down(name: &str) -> Result<()> {
     let Some(pid) = holder(&state) else {
         bail!("there is no cluster {name:?}; `cargo xtask cluster list` shows those there are")
     };
-    kill_process(process(pid)?, Signal::TERM)?;
+    kill_process(pid, Signal::TERM)?;
     let deadline = rig::Deadline::within(STOPPING_LIMIT);
     while state.exists() {
         deadline.pause(
@@ -162,7 +167,9 @@ fn down(name: &str) -> Result<()> {
             Duration::from_millis(50),
         )?;
     }
-    let _ = fs::remove_file(state.with_extension("log"));
+    for file in ["log", "lock"] {
+        let _ = fs::remove_file(state.with_extension(file));
+    }
     Ok(())
 }
 
@@ -183,13 +190,20 @@ fn list() -> Result<()> {
 }
 
 /// The process that holds the cluster, if it lives and the cluster is ready.
-fn holder(state: &Path) -> Option<i32> {
-    let pid = fs::read_to_string(state.join("pid")).ok()?.trim().parse().ok()?;
-    test_kill_process(process(pid).ok()?).ok().map(|()| pid)
+fn holder(state: &Path) -> Option<Pid> {
+    if !held(state) {
+        return None;
+    }
+    fs::read_to_string(state.join("pid"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
 }
 
-fn process(pid: i32) -> Result<Pid> {
-    Pid::from_raw(pid).with_context(|| format!("{pid} is no process"))
+fn held(state: &Path) -> bool {
+    File::open(state.with_extension("lock")).is_ok_and(|lock| lock.try_lock().is_err())
 }
 
 #[allow(clippy::print_stdout, reason = "this is what the command was asked for")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use crate::cluster::install;
 /// The longest wait in the suites is 35 minutes.
 const SPEC_LIMIT: Duration = Duration::from_mins(40);
 const KILL_AFTER: Duration = Duration::from_mins(43);
+/// Where the performance suite looks for the controller's metrics.
+const METRICS_PORT: u16 = 8080;
 /// The default-constraint specs look for a kube-scheduler that was given this file.
 const SCHEDULER_CONFIG: &str = "/etc/kubernetes/karpenter-scheduler-config/kube-scheduler-config.yaml";
 
@@ -34,7 +37,27 @@ struct SetUp {
     _controller: Deployment,
     _driver: Option<Process>,
     cluster: Cluster,
-    dra: bool,
+    needs: Needs,
+}
+
+/// What a suite wants beyond the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    /// The controller's metrics, through the API server.
+    Metrics,
+    /// The stand-in for DRA drivers.
+    Driver,
+}
+
+impl Needs {
+    fn of(suite: Suite) -> Self {
+        match suite {
+            Suite::Regression | Suite::Disruption => Self::Nothing,
+            Suite::Performance => Self::Metrics,
+            Suite::Dra => Self::Driver,
+        }
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -51,8 +74,8 @@ impl<'a> Bench<'a> {
 
     /// Runs one spec. A failed one takes its cluster with it: what it left behind would fail the next.
     pub(crate) fn run(&mut self, spec: &Spec) -> Result<Outcome> {
-        let dra = spec.suite == Suite::Dra;
-        let set_up = match self.set_up.take().filter(|set_up| set_up.dra == dra) {
+        let needs = Needs::of(spec.suite);
+        let set_up = match self.set_up.take().filter(|set_up| set_up.needs == needs) {
             Some(set_up) => set_up,
             None => self.set_up(spec.suite)?,
         };
@@ -98,32 +121,54 @@ impl<'a> Bench<'a> {
     }
 
     fn set_up(&self, suite: Suite) -> Result<SetUp> {
-        let cluster = Cluster::builder()
-            .kwok(self.upstream.stages().to_vec())
-            .scheduler_config(self.upstream.scheduler_config()?)
+        let needs = Needs::of(suite);
+        let mut stages = self.upstream.stages().to_vec();
+        let mut builder = Cluster::builder().scheduler_config(self.upstream.scheduler_config()?);
+        if needs == Needs::Metrics {
+            builder = builder.kubelet_address(host_address()?);
+            stages.push(self.port_forward()?);
+        }
+        let cluster = builder
+            .kwok(stages)
             .start()
             .context("starting a cluster for the suite")?;
         for folder in self.upstream.crds(suite) {
             install(&cluster, &folder)?;
         }
         show_scheduler(&cluster)?;
-        let dra = suite == Suite::Dra;
-        let driver = if dra {
+        let driver = if needs == Needs::Driver {
             Some(start_driver(&cluster, self.upstream)?)
+        } else {
+            None
+        };
+        let node = if needs == Needs::Metrics {
+            Some(host_node(&cluster)?)
         } else {
             None
         };
         let controller = Controller {
             program: self.program.to_path_buf(),
-            env: settings(&cluster)?,
+            env: settings(&cluster, needs)?,
+            node,
         };
         let deployment = Deployment::start(&cluster, &controller).context("starting the controller")?;
         Ok(SetUp {
             _controller: deployment,
             _driver: driver,
             cluster,
-            dra,
+            needs,
         })
+    }
+
+    /// kwok leads a port-forward to the controller's metrics there.
+    fn port_forward(&self) -> Result<PathBuf> {
+        let forward = json!({
+            "apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterPortForward", "metadata": {"name": "metrics"},
+            "spec": {"forwards": [{"ports": [METRICS_PORT], "target": {"address": "127.0.0.1", "port": METRICS_PORT}}]},
+        });
+        let path = self.out.join("port-forward.yaml");
+        fs::write(&path, forward.to_string())?;
+        Ok(path)
     }
 
     fn keep_logs(&self, cluster: &Cluster, spec: &Spec) -> Result<()> {
@@ -153,9 +198,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What upstream's chart sets for its suites, on ports of this cluster's own.
-fn settings(cluster: &Cluster) -> Result<BTreeMap<String, String>> {
-    let [metrics, health] = ports::free()?;
+/// What upstream's chart sets for its suites, on ports of this cluster's own, except where a suite counts on a port.
+fn settings(cluster: &Cluster, needs: Needs) -> Result<BTreeMap<String, String>> {
+    let [free, health] = ports::free()?;
+    let metrics = if needs == Needs::Metrics { METRICS_PORT } else { free };
     let gates = "StaticCapacity=true,SpotToSpotConsolidation=true,NodeRepair=true,CapacityBuffer=true";
     let settings = [
         ("KUBECONFIG", cluster.kubeconfig().display().to_string()),
@@ -168,6 +214,26 @@ fn settings(cluster: &Cluster) -> Result<BTreeMap<String, String>> {
         ("LOG_LEVEL", "debug".to_owned()),
     ];
     Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// An address of this machine that is not loopback, to which the API server refuses to proxy. Nothing is sent.
+fn host_address() -> Result<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket
+        .connect((Ipv4Addr::new(192, 0, 2, 1), 9))
+        .context("the performance suite needs a network address besides loopback")?;
+    Ok(socket.local_addr()?.ip())
+}
+
+/// The node this machine passes for, closed to all other pods.
+fn host_node(cluster: &Cluster) -> Result<String> {
+    let name = "rig-host".to_owned();
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kwok-partition": "a"}},
+        "spec": {"taints": [{"key": "CriticalAddonsOnly", "effect": "NoSchedule"}]},
+    });
+    cluster.client().post("/api/v1/nodes", &node)?;
+    Ok(name)
 }
 
 /// A pod that shows how kube-scheduler was started, as a static pod would; nobody runs it.

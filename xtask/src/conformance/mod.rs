@@ -30,7 +30,7 @@ pub(crate) struct Conformance {
     /// The suites to run; several share the clusters
     #[arg(long = "suite", value_enum, default_values_t = [Suite::Regression])]
     suites: Vec<Suite>,
-    /// How many clusters work side by side
+    /// How many clusters work side by side; performance and dra run on one
     #[arg(long, default_value_t = 4)]
     shards: usize,
     /// Only specs whose text matches this regular expression; the tables then stay as they are
@@ -61,6 +61,11 @@ pub(crate) enum Suite {
 }
 
 impl Suite {
+    /// Whether it, or what it needs beside it, counts on fixed ports, so that one machine has room for one of it.
+    fn alone(self) -> bool {
+        matches!(self, Self::Performance | Self::Dra)
+    }
+
     /// As in the suite's folder and in the file names of its tables.
     fn name(self) -> &'static str {
         match self {
@@ -96,7 +101,12 @@ pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
         program: &program,
         out: &out,
     };
-    let failed = run.all(specs, task.shards, &mut report)?;
+    let shards = if task.suites.iter().any(|suite| suite.alone()) {
+        1
+    } else {
+        task.shards
+    };
+    let failed = run.all(specs, shards, &mut report)?;
     let left = run.again(failed, &mut report)?;
     eprintln!("{}", report.summary());
     Ok(if left == 0 {
