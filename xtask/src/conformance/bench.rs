@@ -110,6 +110,7 @@ impl<'a> Bench<'a> {
             }
         }
         spec::outcome(spec, &report).or_else(|error| {
+            // The test itself broke down; what it said last is in the log.
             let reason = format!("{error:#}");
             Ok(Outcome {
                 verdict: Verdict::Failed,

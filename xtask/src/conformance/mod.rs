@@ -5,11 +5,11 @@
 //! the end, alone on the machine, because the suites' deadlines do not allow for a busy one.
 
 mod bench;
+mod queue;
 mod report;
 mod spec;
 mod upstream;
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use bench::Bench;
+use queue::Queue;
 use report::Report;
 use spec::{Outcome, Spec, Verdict};
 use upstream::Upstream;
@@ -126,7 +127,7 @@ impl Run<'_> {
     /// Runs all specs on `shards` clusters, the longest first, and returns those that failed.
     fn all(&self, mut specs: Vec<Spec>, shards: usize, report: &mut Report) -> Result<Vec<Spec>> {
         specs.sort_by(|a, b| report.expected_seconds(b).total_cmp(&report.expected_seconds(a)));
-        let queue = Mutex::new(VecDeque::from(specs));
+        let queue = Queue::new(specs);
         let report = Mutex::new(report);
         let failed = Mutex::new(Vec::new());
         thread::scope(|scope| {
@@ -145,23 +146,17 @@ impl Run<'_> {
         Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn shard(
-        &self,
-        shard: usize,
-        queue: &Mutex<VecDeque<Spec>>,
-        report: &Mutex<&mut Report>,
-        failed: &Mutex<Vec<Spec>>,
-    ) -> Result<()> {
+    fn shard(&self, shard: usize, queue: &Queue, report: &Mutex<&mut Report>, failed: &Mutex<Vec<Spec>>) -> Result<()> {
         let mut bench = Bench::new(self.upstream, self.program, self.out, format!("shard-{shard}"));
-        loop {
-            let next = lock(queue).pop_front();
-            let Some(spec) = next else { return Ok(()) };
+        while let Some(spec) = queue.take() {
             let outcome = bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error));
+            queue.done(&spec);
             lock(report).record(&spec, &outcome)?;
             if outcome.verdict == Verdict::Failed {
                 lock(failed).push(spec);
             }
         }
+        Ok(())
     }
 
     /// Repeats what failed, one after the other; returns how many failed again.
