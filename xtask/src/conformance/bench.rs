@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -256,7 +257,7 @@ fn show_scheduler(cluster: &Cluster) -> Result<()> {
 
 fn start_driver(cluster: &Cluster, upstream: &Upstream) -> Result<Process> {
     let driver: PathBuf = upstream.dra_driver()?;
-    let mut command = std::process::Command::new(driver);
+    let mut command = Command::new(driver);
     command.env("KUBECONFIG", cluster.kubeconfig());
     Ok(cluster.spawn("dra-kwok-driver", &command)?)
 }

@@ -1,209 +1,22 @@
-//! How is a cluster started and ended? Each piece as a plain process on loopback, in the order they need each other.
+//! How are the pieces of a control plane started? In the order they need each other, each step awaited by asking the piece
+//! itself, with a bound and a reason when it is passed.
 
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-
-use crate::build::{self, KubernetesVersion};
+use super::{Builder, Cluster, TOKEN};
 use crate::client::{Client, Seen};
-use crate::error::{Error, Result, io};
-use crate::guard::Guard;
-use crate::pki::{self, Pki};
-use crate::process::Process;
+use crate::error::{Error, Result};
 use crate::{kwok, ports};
 
 /// Bounds of the single steps; generous, because the machine may be busy with other clusters.
 const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
 const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
-/// The static token of the one user, who may do everything.
-const TOKEN: &str = "rig";
-/// How often a start is repeated because somebody else took one of its ports.
-const ATTEMPTS: usize = 3;
-
-/// What to start. Made by [`Cluster::builder`].
-#[derive(Clone, Default)]
-pub struct Builder {
-    kubernetes: KubernetesVersion,
-    api_server_only: bool,
-    stages: Option<Vec<PathBuf>>,
-    kubelets: Option<IpAddr>,
-    scheduler_config: Option<String>,
-    state: Option<PathBuf>,
-}
-
-impl Builder {
-    /// Another release than the default.
-    #[must_use]
-    pub fn kubernetes(mut self, version: KubernetesVersion) -> Self {
-        self.kubernetes = version;
-        self
-    }
-
-    /// Only etcd and the API server: nothing schedules, nothing is collected, but it is up sooner.
-    #[must_use]
-    pub fn api_server_only(mut self) -> Self {
-        self.api_server_only = true;
-        self
-    }
-
-    /// kwok plays the kubelets of nodes labelled `kwok-partition=a`, by these stage files, or by the rig's own when there
-    /// are none: nodes Ready, pods Running, deleted pods gone.
-    #[must_use]
-    pub fn kwok(mut self, stages: Vec<PathBuf>) -> Self {
-        self.stages = Some(stages);
-        self
-    }
-
-    /// Where kwok answers as the kubelets, instead of on loopback. The API server forwards ports over loopback, but it
-    /// does not proxy HTTP to pods there.
-    #[must_use]
-    pub fn kubelet_address(mut self, address: IpAddr) -> Self {
-        self.kubelets = Some(address);
-        self
-    }
-
-    /// A KubeSchedulerConfiguration for kube-scheduler; the connection to the cluster is filled in.
-    #[must_use]
-    pub fn scheduler_config(mut self, yaml: String) -> Self {
-        self.scheduler_config = Some(yaml);
-        self
-    }
-
-    /// Keeps the cluster's files in `dir` instead of a fresh temporary folder. It is removed with the cluster.
-    #[must_use]
-    pub fn state_dir(mut self, dir: PathBuf) -> Self {
-        self.state = Some(dir);
-        self
-    }
-
-    /// Starts it (building the binaries first, if need be) and returns when everything answers.
-    pub fn start(self) -> Result<Cluster> {
-        let binaries = build::control_plane(&self.kubernetes)?;
-        let mut attempt = 1;
-        loop {
-            match self.attempt(&binaries) {
-                Err(error) if attempt < ATTEMPTS && port_was_taken(&error) => attempt += 1,
-                other => return other,
-            }
-        }
-    }
-
-    fn attempt(&self, binaries: &Path) -> Result<Cluster> {
-        let mut cluster = Cluster::prepare(self, binaries)?;
-        let started = cluster.start_control_plane(self);
-        if started.is_err() {
-            cluster.keep_logs();
-        }
-        started.map(|()| cluster)
-    }
-}
-
-fn port_was_taken(error: &Error) -> bool {
-    matches!(error, Error::Died { tail, .. } if tail.contains("address already in use"))
-}
-
-/// A running cluster. Dropping it ends every process and removes its files; the logs stay when the thread panics.
-pub struct Cluster {
-    // Fields drop in this order: the processes before the guard that watches them.
-    processes: Vec<Process>,
-    guard: Guard,
-    state: PathBuf,
-    binaries: PathBuf,
-    pki: Pki,
-    client: Client,
-    server: String,
-    keep_logs: bool,
-}
 
 impl Cluster {
-    /// Begins the description of a cluster.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// The path of its kubeconfig: an administrator's.
-    pub fn kubeconfig(&self) -> PathBuf {
-        self.state.join("kubeconfig")
-    }
-
-    /// The administrator's connection.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// The folder with a log for each process.
-    pub fn logs(&self) -> PathBuf {
-        self.state.join("logs")
-    }
-
-    /// The API server's address.
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
-    /// Whatever happens, leave the logs and say where they are.
-    pub fn keep_logs(&mut self) {
-        self.keep_logs = true;
-    }
-
-    /// Starts another program beside the cluster, under the same guard, logging to `logs()/<name>.log`.
-    pub fn spawn(&self, name: &str, command: &Command) -> Result<Process> {
-        self.guard.spawn(name, command, self.logs().join(format!("{name}.log")))
-    }
-
-    pub(crate) fn guard(&self) -> Guard {
-        self.guard.clone()
-    }
-
-    /// An error when any process of the control plane has ended.
-    pub fn check(&mut self) -> Result<()> {
-        self.processes.iter_mut().try_for_each(Process::check)
-    }
-
-    /// Process ids of the control plane.
-    pub fn process_ids(&self) -> Vec<u32> {
-        self.processes.iter().map(Process::id).collect()
-    }
-
-    fn prepare(builder: &Builder, binaries: &Path) -> Result<Self> {
-        let state = match &builder.state {
-            Some(dir) => fs::create_dir_all(dir)
-                .map_err(io("create", dir))
-                .map(|()| dir.clone())?,
-            None => tempfile::Builder::new()
-                .prefix("dovetail-rig-")
-                .tempdir()
-                .map_err(io("create a folder in", std::env::temp_dir()))?
-                .keep(),
-        };
-        let logs = state.join("logs");
-        fs::create_dir_all(&logs).map_err(io("create", &logs))?;
-        let [port] = ports::free()?;
-        let server = format!("https://127.0.0.1:{port}");
-        let pki = pki::create(&state.join("pki"))?;
-        let client = Client::new(server.clone(), TOKEN, &pki.ca_pem)?;
-        let guard = Guard::over(&state)?;
-        let cluster = Self {
-            processes: Vec::new(),
-            guard,
-            state,
-            binaries: binaries.to_path_buf(),
-            pki,
-            client,
-            server,
-            keep_logs: false,
-        };
-        cluster.write("tokens.csv", &format!("{TOKEN},admin,admin,system:masters\n"))?;
-        cluster.write("kubeconfig", &cluster.kubeconfig_text())?;
-        Ok(cluster)
-    }
-
-    fn start_control_plane(&mut self, builder: &Builder) -> Result<()> {
+    pub(super) fn start_control_plane(&mut self, builder: &Builder) -> Result<()> {
         self.start_api_server()?;
         if !builder.api_server_only {
             let scheduler = self.start_scheduler(builder.scheduler_config.as_deref())?;
@@ -389,34 +202,5 @@ impl Cluster {
                 )
             },
         )
-    }
-
-    fn kubeconfig_text(&self) -> String {
-        let (server, ca) = (&self.server, BASE64_STANDARD.encode(&self.pki.ca_pem));
-        format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: rig\n\
-             clusters: [{{name: rig, cluster: {{server: {server:?}, certificate-authority-data: {ca}}}}}]\n\
-             users: [{{name: admin, user: {{token: {TOKEN}}}}}]\n\
-             contexts: [{{name: rig, context: {{cluster: rig, user: admin}}}}]\n"
-        )
-    }
-
-    fn write(&self, name: &str, content: &str) -> Result<PathBuf> {
-        let path = self.state.join(name);
-        fs::write(&path, content).map_err(io("write", &path)).map(|()| path)
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.processes.clear();
-        if !self.keep_logs && !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.state);
-            return;
-        }
-        for part in ["etcd", "pki", "stages"] {
-            let _ = fs::remove_dir_all(self.state.join(part));
-        }
-        eprintln!("rig: the cluster's logs are in {}", self.logs().display());
     }
 }
