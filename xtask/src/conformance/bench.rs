@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -76,9 +77,10 @@ impl<'a> Bench<'a> {
     /// Runs one spec. A failed one takes its cluster with it: what it left behind would fail the next.
     pub(crate) fn run(&mut self, spec: &Spec) -> Result<Outcome> {
         let needs = Needs::of(spec.suite);
-        let set_up = match self.set_up.take().filter(|set_up| set_up.needs == needs) {
-            Some(set_up) => set_up,
-            None => self.set_up(spec.suite)?,
+        let kept = self.set_up.take().filter(|set_up| set_up.needs == needs);
+        let set_up = match kept {
+            Some(mut set_up) if set_up.cluster.check().is_ok() => set_up,
+            _ => self.set_up(spec.suite)?,
         };
         let outcome = self.run_on(&set_up.cluster, spec)?;
         if outcome.verdict == Verdict::Failed {
@@ -91,9 +93,9 @@ impl<'a> Bench<'a> {
 
     fn run_on(&self, cluster: &Cluster, spec: &Spec) -> Result<Outcome> {
         let report = cluster.logs().join("report.json");
-        let _ = fs::remove_file(&report);
-        let log = cluster.logs().join("spec.log");
-        let _ = fs::remove_file(&log);
+        for old in [&report, &cluster.logs().join("spec.log")] {
+            let _ = fs::remove_file(old);
+        }
         let mut command = self.upstream.test(spec.suite);
         command.env("KUBECONFIG", cluster.kubeconfig()).env_remove("OUTPUT_DIR");
         command.arg(format!("--ginkgo.focus={}", spec.focus()));
@@ -102,14 +104,10 @@ impl<'a> Bench<'a> {
         command.args(["--ginkgo.grace-period=1m", "--ginkgo.v", "--ginkgo.no-color"]);
         let clock = Deadline::within(KILL_AFTER);
         let mut test = cluster.spawn("spec", &command)?;
-        while test.ended().is_none() {
-            if clock
-                .pause("the spec's end", String::new(), Duration::from_millis(100))
-                .is_err()
-            {
-                test.stop(Duration::ZERO);
-            }
+        while test.ended().is_none() && !clock.passed() {
+            thread::sleep(Duration::from_millis(100));
         }
+        drop(test);
         spec::outcome(spec, &report).or_else(|error| {
             // The test itself broke down; what it said last is in the log.
             let reason = format!("{error:#}");
@@ -138,16 +136,10 @@ impl<'a> Bench<'a> {
             install(&cluster, &folder)?;
         }
         show_scheduler(&cluster)?;
-        let driver = if needs == Needs::Driver {
-            Some(start_driver(&cluster, self.upstream)?)
-        } else {
-            None
-        };
-        let node = if needs == Needs::Metrics {
-            Some(host_node(&cluster)?)
-        } else {
-            None
-        };
+        let driver = (needs == Needs::Driver)
+            .then(|| start_driver(&cluster, self.upstream))
+            .transpose()?;
+        let node = (needs == Needs::Metrics).then(|| host_node(&cluster)).transpose()?;
         let controller = Controller {
             program: self.program.to_path_buf(),
             env: settings(&cluster, needs)?,
