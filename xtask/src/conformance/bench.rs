@@ -77,10 +77,11 @@ impl<'a> Bench<'a> {
     /// Runs one spec. A failed one takes its cluster with it: what it left behind would fail the next.
     pub(crate) fn run(&mut self, spec: &Spec) -> Result<Outcome> {
         let needs = Needs::of(spec.suite);
-        let kept = self.set_up.take().filter(|set_up| set_up.needs == needs);
-        let set_up = match kept {
-            Some(mut set_up) if set_up.cluster.check().is_ok() => set_up,
-            _ => self.set_up(spec.suite)?,
+        let kept = self.set_up.take().filter(|kept| kept.needs == needs);
+        let sound = kept.and_then(|mut kept| kept.cluster.check().is_ok().then_some(kept));
+        let set_up = match sound {
+            Some(set_up) => set_up,
+            None => self.set_up(spec.suite)?,
         };
         let outcome = self.run_on(&set_up.cluster, spec)?;
         if outcome.verdict == Verdict::Failed {
