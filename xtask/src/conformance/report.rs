@@ -207,3 +207,54 @@ fn replace(path: &Path, content: &str) -> Result<()> {
     fs::write(&fresh, content).with_context(|| format!("writing {}", fresh.display()))?;
     fs::rename(&fresh, path).with_context(|| format!("writing {}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Spec {
+        Spec {
+            suite: Suite::Dra,
+            description: "DRA".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    fn outcome(verdict: Verdict, repeated: bool) -> Outcome {
+        Outcome {
+            verdict,
+            seconds: 1.26,
+            reason: "why".to_owned(),
+            repeated,
+        }
+    }
+
+    #[test]
+    fn tables_hold_the_last_verdict_of_each_spec_and_say_what_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let specs = ["a|b", "c", "d"].map(spec);
+        let mut report = Report::new(dir.path().to_path_buf(), "reference", &specs);
+        report.record(&specs[1], &outcome(Verdict::Skipped, false)).unwrap();
+        report.record(&specs[0], &outcome(Verdict::Failed, false)).unwrap();
+        report.record(&specs[0], &outcome(Verdict::Passed, true)).unwrap();
+
+        let json = fs::read_to_string(dir.path().join("dra-reference.json")).unwrap();
+        let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let want = serde_json::json!([
+            {"spec": "a|b", "verdict": "passed", "seconds": 1.3, "repeated": true},
+            {"spec": "c", "verdict": "skipped", "seconds": 1.3, "reason": "why"},
+        ]);
+        assert_eq!(rows, want);
+
+        let table = fs::read_to_string(dir.path().join("dra-reference.md")).unwrap();
+        let counts = "1 passed, 0 failed, 1 skipped of 3 specs, 3 s one after the other; **1 not run yet**.";
+        for line in [
+            counts,
+            r"| a\|b | passed, again | 1 |",
+            "| c | skipped | 1 |",
+            "    why",
+        ] {
+            assert!(table.lines().any(|got| got == line), "{line:?} is not in\n{table}");
+        }
+    }
+}
