@@ -1,8 +1,12 @@
 //! The nouns every decision is made of.
 
 pub mod bitset;
+pub mod host_port;
 pub mod pod_requests;
+pub mod price;
 pub mod quantity;
 pub mod requirement;
 pub mod resources;
+pub mod taint;
 pub mod vocabulary;
+pub mod volume;

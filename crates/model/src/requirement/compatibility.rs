@@ -101,9 +101,10 @@ impl Requirements {
         let shared = incoming
             .iter()
             .filter_map(|wanted| self.get(wanted.key()).map(|existing| (existing, wanted)));
-        shared.filter(|(existing, wanted)| {
-            !existing.overlaps(wanted, vocabulary) && !(existing.accepts_absence() && wanted.accepts_absence())
-        })
+        let get_along = |existing: &Requirement, wanted: &Requirement| {
+            existing.overlaps(wanted, vocabulary) || existing.accepts_absence() && wanted.accepts_absence()
+        };
+        shared.filter(move |(existing, wanted)| !get_along(existing, wanted))
     }
 
     fn undefined(&self, key: &str, undefined: UndefinedLabels, vocabulary: &Vocabulary) -> Incompatible {
