@@ -2,6 +2,7 @@
 
 pub mod bitset;
 pub mod host_port;
+pub mod instance_type;
 pub mod pod_requests;
 pub mod price;
 pub mod quantity;
