@@ -55,7 +55,9 @@ pub fn needed_for_min_values<'a>(
         return Ok(0);
     }
     let unmet = tallies.iter().filter(|tally| !tally.is_met());
-    Err(MinValuesUnmet { labels: unmet.map(|tally| tally.entry(vocabulary)).collect() })
+    Err(MinValuesUnmet {
+        labels: unmet.map(|tally| tally.entry(vocabulary)).collect(),
+    })
 }
 
 /// The different values met of one label.
