@@ -45,7 +45,9 @@ pub fn needed_for_min_values<'a>(
     }
     let mut count = 0;
     for candidate in types {
-        tallies.iter_mut().for_each(|tally| tally.count(candidate, vocabulary));
+        for tally in &mut tallies {
+            tally.count(candidate, vocabulary);
+        }
         count += 1;
         if tallies.iter().all(Tally::is_met) {
             return Ok(count);
