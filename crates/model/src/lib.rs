@@ -8,6 +8,7 @@ pub mod pod_requests;
 pub mod price;
 pub mod quantity;
 pub mod requirement;
+pub mod reservation;
 pub mod resources;
 pub mod sharing;
 pub mod taint;

@@ -79,7 +79,11 @@ impl Question {
             operator: requirement.operator(),
             len: requirement.len(),
             text: requirement.text(vocabulary),
-            has: self.values.iter().map(|value| requirement.has(value, vocabulary)).collect(),
+            has: self
+                .values
+                .iter()
+                .map(|value| requirement.has(value, vocabulary))
+                .collect(),
             api: requirement.to_specs(vocabulary),
         };
         let mut descriptions: Vec<_> = set.iter().map(describe).collect();
