@@ -29,9 +29,12 @@ fn refusal(ours: &[&str], wanted: &[&str], undefined: UndefinedLabels) -> Option
         .map(|why| why.to_string())
 }
 
+/// What there is, what is asked for, whether labels may be undefined, and the refusal.
+type Case<'a> = (&'a [&'a str], &'a [&'a str], UndefinedLabels, Option<&'a str>);
+
 #[test]
 fn unknown_label_is_named_with_the_label_that_may_have_been_meant() {
-    let cases: [(&[&str], &[&str], UndefinedLabels, Option<&str>); 8] = [
+    let cases: [Case; 8] = [
         (
             &[],
             &["zone In a"],

@@ -98,7 +98,7 @@ impl Answer {
     pub(crate) fn without_map_order(mut self) -> Self {
         for text in self.compatible.iter_mut().chain(&mut self.compatible_well_known) {
             if text.starts_with("label ") {
-                *text = "label".to_owned();
+                "label".clone_into(text);
             }
         }
         self
@@ -227,15 +227,15 @@ impl Questions {
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+        from[self.below(from.len())]
     }
 
     /// SplitMix64.
-    fn below(&mut self, limit: u64) -> u64 {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap_or(0)
     }
 }
