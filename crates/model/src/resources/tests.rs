@@ -108,7 +108,9 @@ proptest! {
     fn lists_add_in_any_order_and_survive_json(a in any_list(), b in any_list(), c in any_list()) {
         let sum = |lists: [&ResourceList; 3]| {
             let mut total = ResourceList::EMPTY;
-            lists.into_iter().for_each(|list| total.add(list));
+            for list in lists {
+                total.add(list);
+            }
             total
         };
         prop_assert_eq!(sum([&a, &b, &c]), sum([&c, &a, &b]));
