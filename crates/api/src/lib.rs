@@ -2,7 +2,7 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | a kind | [`karpenter`], [`autoscaling`], [`kwok`], one folder per API group |
+//! | a kind | [`karpenter`], [`autoscaling`], [`aws`], [`azure`], [`kwok`], one folder per API group |
 //! | the CRDs made from the kinds | [`crds`] |
 //! | a word with a meaning | [`labels`], [`annotations`], [`taints`], [`finalizers`], [`condition::names`] |
 //! | which labels users may use | [`labels::rules`]; in CRDs, `crds::label_rules` |
@@ -19,11 +19,16 @@
 mod absent_spec;
 pub mod annotations;
 pub mod autoscaling;
+pub mod aws;
+pub mod azure;
 pub mod condition;
 pub mod crds;
 pub mod duration;
 pub mod finalizers;
 pub mod hash;
+#[cfg(test)]
+mod hash_vectors;
+pub mod image_requirement;
 pub mod karpenter;
 pub mod kwok;
 pub mod labels;

@@ -78,6 +78,9 @@ fn plain(schema: &mut JSONSchemaProps) {
     schema.title = None;
     schema.nullable = None;
     schema.description = schema.description.take().map(|text| paragraphs(&text));
+    if let Some(words) = &mut schema.enum_ {
+        words.retain(|word| !word.0.is_null());
+    }
     if let Some(required) = &mut schema.required {
         required.sort();
     }
