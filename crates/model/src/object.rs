@@ -50,6 +50,7 @@ pub use duration::{DurationError, GoDuration, NillableDuration};
 pub use id::{
     InstanceTypeName, NodeClaimName, NodeName, NodePoolName, ObjectKey, PodUid, ProviderId, ResourceVersion, Text, Uid,
 };
+pub(crate) use list::map;
 pub use list::{List, Map};
 pub use metadata::{Labels, Metadata, OwnerReference, is_kept_annotation};
 pub use node::{Node, NodeInfo, NodeSpec, NodeStatus};

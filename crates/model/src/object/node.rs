@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BriefCondition, List, Metadata, NodeName, NodePoolName, Object, ProviderId, Taints, Text,
+    BriefCondition, Grouping, List, Metadata, NodeName, NodePoolName, Object, ProviderId, Taints, Text,
     metadata::{is_false, is_unset, non_empty},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
@@ -72,6 +72,11 @@ impl NodeInfo {
 }
 
 impl Node {
+    /// Position in `GROUPINGS`: by pool.
+    pub(crate) const BY_POOL: usize = 0;
+    /// Position in `GROUPINGS`: by instance.
+    pub(crate) const BY_PROVIDER_ID: usize = 1;
+
     /// The node's name.
     pub fn name(&self) -> NodeName {
         NodeName(self.metadata.name.clone())
@@ -91,6 +96,10 @@ impl Node {
 impl Object for Node {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Node";
+    const GROUPINGS: &'static [Grouping<Self>] = &[
+        |node| node.metadata.labels.get(super::NODE_POOL_LABEL),
+        |node| node.spec.provider_id.as_ref().map(|id| &id.0),
+    ];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata

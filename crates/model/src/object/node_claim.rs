@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, GoDuration, List, Metadata, NillableDuration, NodeClaimName, NodeName, NodePoolName, NodeSelectorRequirement,
+    Condition, GoDuration, Grouping, List, Metadata, NillableDuration, NodeClaimName, NodeName, NodePoolName, NodeSelectorRequirement,
     Object, ProviderId, Taints, Text, condition,
     metadata::{is_unset, non_empty},
 };
@@ -103,6 +103,11 @@ pub struct NodeClaimStatus {
 }
 
 impl NodeClaim {
+    /// Position in `GROUPINGS`: by pool.
+    pub(crate) const BY_POOL: usize = 0;
+    /// Position in `GROUPINGS`: by instance.
+    pub(crate) const BY_PROVIDER_ID: usize = 1;
+
     /// The claim's name.
     pub fn name(&self) -> NodeClaimName {
         NodeClaimName(self.metadata.name.clone())
@@ -122,6 +127,10 @@ impl NodeClaim {
 impl Object for NodeClaim {
     const API_VERSION: &'static str = "karpenter.sh/v1";
     const KIND: &'static str = "NodeClaim";
+    const GROUPINGS: &'static [Grouping<Self>] = &[
+        |claim| claim.metadata.labels.get(super::NODE_POOL_LABEL),
+        |claim| claim.status.provider_id.as_ref().map(|id| &id.0),
+    ];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    BriefCondition, ConditionStatus, ContainerStatus, List, Metadata, NodeName, Object, PodSpec, PodUid, Text,
+    BriefCondition, ConditionStatus, ContainerStatus, Grouping, List, Metadata, NodeName, Object, PodSpec, PodUid, Text,
     container::resource_statuses,
     list::list_where,
     metadata::non_empty,
@@ -103,6 +103,9 @@ fn kept_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Br
 }
 
 impl Pod {
+    /// Position in `GROUPINGS`: by the node it is bound to.
+    pub(crate) const BY_NODE: usize = 0;
+
     /// The pod's identity.
     pub fn uid(&self) -> &PodUid {
         &self.metadata.uid
@@ -158,6 +161,7 @@ impl Pod {
 impl Object for Pod {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
+    const GROUPINGS: &'static [Grouping<Self>] = &[|pod| pod.node_name.as_ref().map(|node| &node.0)];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata
