@@ -2,8 +2,15 @@
 
 pub mod bitset;
 pub mod dump;
+pub mod host_port;
 pub mod object;
+pub mod pod_requests;
+pub mod price;
 pub mod quantity;
+pub mod requirement;
 pub mod resources;
 pub mod sharing;
 pub mod snapshot;
+pub mod taint;
+pub mod vocabulary;
+pub mod volume;

@@ -1,0 +1,339 @@
+//! Which number stands for which label key and value, so that requirements are sets of bits.
+//!
+//! A vocabulary belongs to one snapshot or planning run; there is no global state, and numbers are given out in the
+//! order of first sight, so equal inputs give equal numbers. The keys that decisions name themselves have fixed numbers.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::bitset::BitSet;
+
+/// A label key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(u32);
+
+impl KeyId {
+    /// `karpenter.sh/nodepool`
+    pub const NODE_POOL: Self = Self(0);
+    /// `topology.kubernetes.io/zone`
+    pub const ZONE: Self = Self(1);
+    /// `topology.kubernetes.io/region`
+    pub const REGION: Self = Self(2);
+    /// `node.kubernetes.io/instance-type`
+    pub const INSTANCE_TYPE: Self = Self(3);
+    /// `kubernetes.io/arch`
+    pub const ARCH: Self = Self(4);
+    /// `kubernetes.io/os`
+    pub const OS: Self = Self(5);
+    /// `karpenter.sh/capacity-type`
+    pub const CAPACITY_TYPE: Self = Self(6);
+    /// `node.kubernetes.io/windows-build`
+    pub const WINDOWS_BUILD: Self = Self(7);
+    /// `kubernetes.io/hostname`
+    pub const HOSTNAME: Self = Self(8);
+
+    /// As a member of a set of keys.
+    pub fn bit(self) -> u32 {
+        self.0
+    }
+}
+
+/// The keys Karpenter's core knows, in the order of their fixed numbers.
+const WELL_KNOWN_KEYS: [&str; 8] = [
+    "karpenter.sh/nodepool",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "karpenter.sh/capacity-type",
+    "node.kubernetes.io/windows-build",
+];
+
+/// Former names of keys that requirements and node labels may still use.
+const KEY_ALIASES: [(&str, &str); 5] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/region",
+    ),
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+];
+
+/// A value of one label key; the same number means another value under another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueId(u32);
+
+impl ValueId {
+    /// `karpenter.sh/capacity-type: on-demand`
+    pub const ON_DEMAND: Self = Self(0);
+    /// `karpenter.sh/capacity-type: spot`
+    pub const SPOT: Self = Self(1);
+    /// `karpenter.sh/capacity-type: reserved`
+    pub const RESERVED: Self = Self(2);
+
+    /// As a member of a set of values.
+    pub fn bit(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_bit(bit: u32) -> Self {
+        Self(bit)
+    }
+}
+
+const CAPACITY_TYPES: [&str; 3] = ["on-demand", "spot", "reserved"];
+
+/// The label keys and values of one run.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    keys: Vec<Key>,
+    key_ids: BTreeMap<Arc<str>, KeyId>,
+    key_aliases: BTreeMap<Box<str>, Box<str>>,
+    well_known: BitSet,
+}
+
+#[derive(Clone, Debug)]
+struct Key {
+    name: Arc<str>,
+    values: Vec<Value>,
+    value_ids: BTreeMap<Arc<str>, ValueId>,
+    value_aliases: BTreeMap<Box<str>, Box<str>>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    name: Arc<str>,
+    /// Bounds compare numbers; parsing them once per vocabulary is what makes a bound cheap.
+    integer: Option<i64>,
+}
+
+impl Default for Vocabulary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Vocabulary {
+    /// The core's well-known keys and aliases; a cloud adds its own.
+    pub fn new() -> Self {
+        let mut vocabulary = Self {
+            keys: Vec::new(),
+            key_ids: BTreeMap::new(),
+            key_aliases: BTreeMap::new(),
+            well_known: BitSet::default(),
+        };
+        for key in WELL_KNOWN_KEYS {
+            vocabulary.add_well_known(key);
+        }
+        vocabulary.intern_key("kubernetes.io/hostname");
+        for (alias, key) in KEY_ALIASES {
+            vocabulary.add_key_alias(alias, key);
+        }
+        for value in CAPACITY_TYPES {
+            vocabulary.intern_value(KeyId::CAPACITY_TYPE, value);
+        }
+        vocabulary
+    }
+
+    /// Makes a key one that a NodeClaim may leave undefined.
+    pub fn add_well_known(&mut self, key: &str) {
+        let id = self.intern_key(key);
+        self.well_known.insert(id.bit());
+    }
+
+    /// Whether a NodeClaim may leave the key undefined.
+    pub fn is_well_known(&self, key: KeyId) -> bool {
+        self.well_known.contains(key.bit())
+    }
+
+    /// The well-known keys in the order of their names.
+    pub fn well_known(&self) -> impl Iterator<Item = &str> {
+        self.key_ids
+            .iter()
+            .filter(|(_, id)| self.is_well_known(**id))
+            .map(|(name, _)| name.as_ref())
+    }
+
+    /// Makes requirements and node labels on `alias` speak of `key`.
+    pub fn add_key_alias(&mut self, alias: &str, key: &str) {
+        self.key_aliases.insert(alias.into(), key.into());
+    }
+
+    /// Makes requirements on `key` that name the value `alias` speak of `value`.
+    pub fn add_value_alias(&mut self, key: &str, alias: &str, value: &str) {
+        let id = self.intern_key(key);
+        if let Some(key) = self.keys.get_mut(id.0 as usize) {
+            key.value_aliases.insert(alias.into(), value.into());
+        }
+    }
+
+    /// The key's number, given out on first sight. Aliases are keys of their own here: upstream resolves them in
+    /// requirements only, see [`Vocabulary::intern_normalized`].
+    pub fn intern_key(&mut self, name: &str) -> KeyId {
+        if let Some(id) = self.key(name) {
+            return id;
+        }
+        let (id, name) = (KeyId(next(self.keys.len())), Arc::<str>::from(name));
+        self.keys.push(Key::new(Arc::clone(&name)));
+        self.key_ids.insert(name, id);
+        id
+    }
+
+    /// The value's number under a key, given out on first sight.
+    pub fn intern_value(&mut self, key: KeyId, name: &str) -> ValueId {
+        self.keys
+            .get_mut(key.0 as usize)
+            .map_or(ValueId(u32::MAX), |key| key.intern(name))
+    }
+
+    /// The key a requirement on `name` is about, aliases resolved.
+    pub fn intern_normalized(&mut self, name: &str) -> KeyId {
+        match self.key_aliases.get(name).cloned() {
+            Some(key) => self.intern_key(&key),
+            None => self.intern_key(name),
+        }
+    }
+
+    /// The value a requirement on `key` means by `name`, aliases resolved.
+    pub fn intern_normalized_value(&mut self, key: KeyId, name: &str) -> ValueId {
+        let alias = self
+            .keys
+            .get(key.0 as usize)
+            .and_then(|key| key.value_aliases.get(name))
+            .cloned();
+        self.intern_value(key, alias.as_deref().unwrap_or(name))
+    }
+
+    /// The key's number, if it was met before.
+    pub fn key(&self, name: &str) -> Option<KeyId> {
+        self.key_ids.get(name).copied()
+    }
+
+    /// The value's number, if it was met before.
+    pub fn value(&self, key: KeyId, name: &str) -> Option<ValueId> {
+        self.keys.get(key.0 as usize)?.value_ids.get(name).copied()
+    }
+
+    /// The text of a key.
+    pub fn key_name(&self, key: KeyId) -> &str {
+        self.keys.get(key.0 as usize).map_or("", |key| &key.name)
+    }
+
+    /// The text of a value.
+    pub fn value_name(&self, key: KeyId, value: ValueId) -> &str {
+        self.entry(key, value).map_or("", |value| &value.name)
+    }
+
+    /// The value as a number, if it is one.
+    pub fn integer(&self, key: KeyId, value: ValueId) -> Option<i64> {
+        self.entry(key, value)?.integer
+    }
+
+    /// How many values of the key were met.
+    pub fn value_count(&self, key: KeyId) -> usize {
+        self.keys.get(key.0 as usize).map_or(0, |key| key.values.len())
+    }
+
+    /// How many keys were met.
+    pub fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn entry(&self, key: KeyId, value: ValueId) -> Option<&Value> {
+        self.keys.get(key.0 as usize)?.values.get(value.0 as usize)
+    }
+}
+
+impl Key {
+    fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            values: Vec::new(),
+            value_ids: BTreeMap::new(),
+            value_aliases: BTreeMap::new(),
+        }
+    }
+
+    fn intern(&mut self, name: &str) -> ValueId {
+        if let Some(id) = self.value_ids.get(name) {
+            return *id;
+        }
+        let (id, name) = (ValueId(next(self.values.len())), Arc::<str>::from(name));
+        self.values.push(Value {
+            name: Arc::clone(&name),
+            integer: name.parse().ok(),
+        });
+        self.value_ids.insert(name, id);
+        id
+    }
+}
+
+fn next(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CAPACITY_TYPES, KeyId, ValueId, Vocabulary, WELL_KNOWN_KEYS};
+
+    #[test]
+    fn fixed_numbers_name_the_keys_and_values_they_promise() {
+        let vocabulary = Vocabulary::new();
+        let fixed = [
+            KeyId::NODE_POOL,
+            KeyId::ZONE,
+            KeyId::REGION,
+            KeyId::INSTANCE_TYPE,
+            KeyId::ARCH,
+            KeyId::OS,
+            KeyId::CAPACITY_TYPE,
+            KeyId::WINDOWS_BUILD,
+        ];
+        assert_eq!(fixed.map(|key| vocabulary.key_name(key)), WELL_KNOWN_KEYS);
+        assert!(fixed.iter().all(|key| vocabulary.is_well_known(*key)));
+        assert_eq!(vocabulary.key_name(KeyId::HOSTNAME), "kubernetes.io/hostname");
+        assert!(!vocabulary.is_well_known(KeyId::HOSTNAME));
+        let types = [ValueId::ON_DEMAND, ValueId::SPOT, ValueId::RESERVED];
+        assert_eq!(
+            types.map(|value| vocabulary.value_name(KeyId::CAPACITY_TYPE, value)),
+            CAPACITY_TYPES
+        );
+    }
+
+    #[test]
+    fn alias_is_resolved_for_requirements_and_a_key_of_its_own_elsewhere() {
+        let mut vocabulary = Vocabulary::new();
+        let alias = "failure-domain.beta.kubernetes.io/zone";
+        assert_eq!(vocabulary.intern_normalized(alias), KeyId::ZONE);
+        assert_ne!(vocabulary.intern_key(alias), KeyId::ZONE);
+    }
+
+    #[test]
+    fn value_alias_is_resolved_for_requirements_on_its_key_only() {
+        let mut vocabulary = Vocabulary::new();
+        vocabulary.add_value_alias("topology.kubernetes.io/zone", "", "0");
+        let regional = vocabulary.intern_normalized_value(KeyId::ZONE, "");
+        assert_eq!(vocabulary.value_name(KeyId::ZONE, regional), "0");
+        let arch = vocabulary.intern_normalized_value(KeyId::ARCH, "");
+        assert_eq!(vocabulary.value_name(KeyId::ARCH, arch), "");
+    }
+
+    #[test]
+    fn values_remember_the_integer_they_spell() {
+        let mut vocabulary = Vocabulary::new();
+        let key = vocabulary.intern_key("size");
+        for (text, integer) in [
+            ("8", Some(8)),
+            ("-3", Some(-3)),
+            ("+3", Some(3)),
+            ("007", Some(7)),
+            ("8.0", None),
+            ("", None),
+        ] {
+            let value = vocabulary.intern_value(key, text);
+            assert_eq!(vocabulary.integer(key, value), integer, "{text:?}");
+        }
+    }
+}
