@@ -8,6 +8,7 @@ mod capacity_buffer;
 mod cluster;
 pub mod condition;
 mod container;
+mod demand;
 mod device;
 mod disruption_budget;
 mod duration;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use catalog::{
-    AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources, Price, PriceError,
+    AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources,
 };
 pub use objects::Objects;
 pub(crate) use objects::{Draft, Visit};

@@ -1,13 +1,14 @@
 //! What the cloud offers, as the snapshot file spells it: instance types, their offerings and prices.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     object::{
         InstanceTypeName, List, Map, NodePoolName, NodeSelectorRequirement, ResourceSliceSpec, Text,
     },
+    price::Price,
     resources::ResourceList,
 };
 
@@ -132,46 +133,4 @@ pub struct DeviceId {
     pub pool: Text,
     /// Its name.
     pub device: Text,
-}
-
-/// USD per hour, exactly as written: digits with at most one point.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
-pub struct Price(Text);
-
-/// Why a text is no price.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid price {text:?}: write USD per hour as a decimal string such as \"0.0761\"")]
-pub struct PriceError {
-    text: String,
-}
-
-impl Price {
-    /// The price as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::str::FromStr for Price {
-    type Err = PriceError;
-
-    fn from_str(text: &str) -> Result<Self, PriceError> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if digits(whole) && digits(fraction) { Ok(Self(text.into())) } else { Err(PriceError { text: text.into() }) }
-    }
-}
-
-impl fmt::Display for Price {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Price {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
 }
