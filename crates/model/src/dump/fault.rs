@@ -98,6 +98,7 @@ fn fix_for(problem: &str) -> String {
         return format!("add the field {field}");
     }
     match problem.rsplit_once("expected ") {
+        Some((_, "i32" | "i64" | "u32" | "u64")) => "write a whole number".into(),
         Some((_, expected)) => format!("write {expected}"),
         None => "correct the value".into(),
     }
