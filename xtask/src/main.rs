@@ -1,5 +1,12 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
+mod cluster;
+mod conformance;
+mod layers;
+mod run;
+mod test;
+mod tidy;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -13,8 +20,38 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Task {}
+enum Task {
+    /// Format, lints, layering and tidiness: what a change must pass before anyone reads it
+    Check,
+    /// The checks, then all tests: without a cluster, then on a real control plane (needs Go)
+    Test,
+    /// Fail when a crate sees what it must not
+    Layers,
+    /// A real control plane on this machine, to try things by hand
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
+    /// Runs upstream's own suites against a controller and writes a table of verdicts
+    Conformance(conformance::Conformance),
+}
 
 fn main() -> ExitCode {
-    match Cli::parse().task {}
+    let done = match Cli::parse().task {
+        Task::Check => test::check().map(|()| ExitCode::SUCCESS),
+        Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
+        Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
+        Task::Cluster(task) => cluster::run(task),
+        Task::Conformance(task) => conformance::run(&task),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the composition root of the task runner")]
+fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
 }

@@ -3,11 +3,13 @@
 pub mod bitset;
 pub mod dump;
 pub mod host_port;
+pub mod instance_type;
 pub mod object;
 pub mod pod_requests;
 pub mod price;
 pub mod quantity;
 pub mod requirement;
+pub mod reservation;
 pub mod resources;
 pub mod sharing;
 pub mod snapshot;

@@ -55,7 +55,14 @@ impl Snapshot {
     /// A snapshot of these parts.
     pub fn new(title: Title, settings: Settings, objects: Objects, catalog: Catalog) -> Self {
         let (settings, catalog) = (Arc::new(settings), Arc::new(catalog));
-        Self { inner: Arc::new(Inner { title, settings, objects, catalog }) }
+        Self {
+            inner: Arc::new(Inner {
+                title,
+                settings,
+                objects,
+                catalog,
+            }),
+        }
     }
 
     /// What it is of.
@@ -111,7 +118,11 @@ impl Snapshot {
     /// The claim a node was launched for: the one with its provider ID.
     pub fn claim_of_node(&self, node: &Node) -> Option<&Arc<NodeClaim>> {
         let id = node.spec.provider_id.as_ref()?;
-        self.inner.objects.node_claims.group(NodeClaim::BY_PROVIDER_ID, id.as_str()).next()
+        self.inner
+            .objects
+            .node_claims
+            .group(NodeClaim::BY_PROVIDER_ID, id.as_str())
+            .next()
     }
 
     /// The node that registered for a claim: the one with its provider ID.
@@ -130,9 +141,14 @@ impl Snapshot {
     #[must_use]
     pub fn without_nodes(&self, names: &[NodeName]) -> Self {
         let nodes = names.iter().filter_map(|name| self.node(name));
-        let claims = nodes.filter_map(|node| self.claim_of_node(node)).map(|claim| claim.metadata.key());
+        let claims = nodes
+            .filter_map(|node| self.claim_of_node(node))
+            .map(|claim| claim.metadata.key());
         let node_claims = self.objects().node_claims.without(claims);
-        let keys = names.iter().map(|name| ObjectKey { namespace: "".into(), name: name.0.clone() });
+        let keys = names.iter().map(|name| ObjectKey {
+            namespace: "".into(),
+            name: name.0.clone(),
+        });
         let nodes = self.objects().nodes.without(keys);
         self.overlaid(|objects| {
             objects.nodes = nodes;

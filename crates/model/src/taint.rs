@@ -137,7 +137,9 @@ fn join(taints: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NotTolerated, TaintView, TolerationView, check_tolerated, merged};
+    use super::{
+        KNOWN_EPHEMERAL, KNOWN_EPHEMERAL_PREFIX, NotTolerated, TaintView, TolerationView, check_tolerated, merged,
+    };
 
     fn taint(key: &'static str, value: &'static str, effect: &'static str) -> TaintView<'static> {
         TaintView { key, value, effect }
@@ -244,6 +246,20 @@ mod tests {
         ];
         for (taint, expected) in cases {
             assert_eq!(taint.is_known_ephemeral(), expected, "{taint}");
+        }
+    }
+
+    #[test]
+    fn ephemeral_taints_are_those_of_the_api() {
+        for (key, effect) in KNOWN_EPHEMERAL
+            .into_iter()
+            .chain([(KNOWN_EPHEMERAL_PREFIX, "NoSchedule"), ("a", "NoExecute")])
+        {
+            for effect in [effect, "PreferNoSchedule"] {
+                let written = serde_json::json!({"key": key, "effect": effect});
+                let theirs = api::taints::is_known_ephemeral(&serde_json::from_value(written).unwrap());
+                assert_eq!(taint(key, "", effect).is_known_ephemeral(), theirs, "{key}:{effect}");
+            }
         }
     }
 

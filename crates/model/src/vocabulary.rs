@@ -5,6 +5,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use api::labels::{
+    ARCH, CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, HOSTNAME, INSTANCE_TYPE,
+    LabelRules, NODEPOOL, OS, REGION, WINDOWS_BUILD, ZONE,
+};
+
 use crate::bitset::BitSet;
 
 /// A label key.
@@ -37,28 +42,17 @@ impl KeyId {
     }
 }
 
-/// The keys Karpenter's core knows, in the order of their fixed numbers.
-const WELL_KNOWN_KEYS: [&str; 8] = [
-    "karpenter.sh/nodepool",
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "node.kubernetes.io/instance-type",
-    "kubernetes.io/arch",
-    "kubernetes.io/os",
-    "karpenter.sh/capacity-type",
-    "node.kubernetes.io/windows-build",
-];
-
-/// Former names of keys that requirements and node labels may still use.
-const KEY_ALIASES: [(&str, &str); 5] = [
-    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        "topology.kubernetes.io/region",
-    ),
-    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
-    ("beta.kubernetes.io/os", "kubernetes.io/os"),
-    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+/// The keys with fixed numbers, in the order of those.
+const FIXED_KEYS: [&str; 9] = [
+    NODEPOOL,
+    ZONE,
+    REGION,
+    INSTANCE_TYPE,
+    ARCH,
+    OS,
+    CAPACITY_TYPE,
+    WINDOWS_BUILD,
+    HOSTNAME,
 ];
 
 /// A value of one label key; the same number means another value under another key.
@@ -83,14 +77,15 @@ impl ValueId {
     }
 }
 
-const CAPACITY_TYPES: [&str; 3] = ["on-demand", "spot", "reserved"];
+const CAPACITY_TYPES: [&str; 3] = [CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, CAPACITY_TYPE_RESERVED];
 
 /// The label keys and values of one run.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     keys: Vec<Key>,
     key_ids: BTreeMap<Arc<str>, KeyId>,
-    key_aliases: BTreeMap<Box<str>, Box<str>>,
+    /// Whose aliases are resolved.
+    rules: LabelRules,
     well_known: BitSet,
 }
 
@@ -99,7 +94,6 @@ struct Key {
     name: Arc<str>,
     values: Vec<Value>,
     value_ids: BTreeMap<Arc<str>, ValueId>,
-    value_aliases: BTreeMap<Box<str>, Box<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -116,20 +110,25 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// The core's well-known keys and aliases; a cloud adds its own.
+    /// With core's label rules alone.
     pub fn new() -> Self {
+        Self::with_rules(LabelRules::new(&[]))
+    }
+
+    /// With the label rules of the providers at work.
+    pub fn with_rules(rules: LabelRules) -> Self {
+        let (well_known, keys) = (rules.well_known().collect::<Vec<_>>(), Vec::new());
         let mut vocabulary = Self {
-            keys: Vec::new(),
+            keys,
             key_ids: BTreeMap::new(),
-            key_aliases: BTreeMap::new(),
+            rules,
             well_known: BitSet::default(),
         };
-        for key in WELL_KNOWN_KEYS {
-            vocabulary.add_well_known(key);
+        for key in FIXED_KEYS {
+            vocabulary.intern_key(key);
         }
-        vocabulary.intern_key("kubernetes.io/hostname");
-        for (alias, key) in KEY_ALIASES {
-            vocabulary.add_key_alias(alias, key);
+        for key in well_known {
+            vocabulary.add_well_known(key);
         }
         for value in CAPACITY_TYPES {
             vocabulary.intern_value(KeyId::CAPACITY_TYPE, value);
@@ -137,7 +136,7 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// Makes a key one that a NodeClaim may leave undefined.
+    /// Makes a key one that a NodeClaim may leave undefined, beyond those of the rules.
     pub fn add_well_known(&mut self, key: &str) {
         let id = self.intern_key(key);
         self.well_known.insert(id.bit());
@@ -154,19 +153,6 @@ impl Vocabulary {
             .iter()
             .filter(|(_, id)| self.is_well_known(**id))
             .map(|(name, _)| name.as_ref())
-    }
-
-    /// Makes requirements and node labels on `alias` speak of `key`.
-    pub fn add_key_alias(&mut self, alias: &str, key: &str) {
-        self.key_aliases.insert(alias.into(), key.into());
-    }
-
-    /// Makes requirements on `key` that name the value `alias` speak of `value`.
-    pub fn add_value_alias(&mut self, key: &str, alias: &str, value: &str) {
-        let id = self.intern_key(key);
-        if let Some(key) = self.keys.get_mut(id.0 as usize) {
-            key.value_aliases.insert(alias.into(), value.into());
-        }
     }
 
     /// The key's number, given out on first sight. Aliases are keys of their own here: upstream resolves them in
@@ -190,20 +176,14 @@ impl Vocabulary {
 
     /// The key a requirement on `name` is about, aliases resolved.
     pub fn intern_normalized(&mut self, name: &str) -> KeyId {
-        match self.key_aliases.get(name).cloned() {
-            Some(key) => self.intern_key(&key),
-            None => self.intern_key(name),
-        }
+        let name = self.rules.normalize(name);
+        self.intern_key(name)
     }
 
     /// The value a requirement on `key` means by `name`, aliases resolved.
     pub fn intern_normalized_value(&mut self, key: KeyId, name: &str) -> ValueId {
-        let alias = self
-            .keys
-            .get(key.0 as usize)
-            .and_then(|key| key.value_aliases.get(name))
-            .cloned();
-        self.intern_value(key, alias.as_deref().unwrap_or(name))
+        let name = self.rules.normalize_value(self.key_name(key), name);
+        self.intern_value(key, name)
     }
 
     /// The key's number, if it was met before.
@@ -252,7 +232,6 @@ impl Key {
             name,
             values: Vec::new(),
             value_ids: BTreeMap::new(),
-            value_aliases: BTreeMap::new(),
         }
     }
 
@@ -276,7 +255,9 @@ fn next(count: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CAPACITY_TYPES, KeyId, ValueId, Vocabulary, WELL_KNOWN_KEYS};
+    use api::{labels::LabelRules, provider::Provider};
+
+    use super::{CAPACITY_TYPES, FIXED_KEYS, KeyId, ValueId, Vocabulary};
 
     #[test]
     fn fixed_numbers_name_the_keys_and_values_they_promise() {
@@ -290,16 +271,16 @@ mod tests {
             KeyId::OS,
             KeyId::CAPACITY_TYPE,
             KeyId::WINDOWS_BUILD,
+            KeyId::HOSTNAME,
         ];
-        assert_eq!(fixed.map(|key| vocabulary.key_name(key)), WELL_KNOWN_KEYS);
-        assert!(fixed.iter().all(|key| vocabulary.is_well_known(*key)));
-        assert_eq!(vocabulary.key_name(KeyId::HOSTNAME), "kubernetes.io/hostname");
-        assert!(!vocabulary.is_well_known(KeyId::HOSTNAME));
+        assert_eq!(fixed.map(|key| vocabulary.key_name(key)), FIXED_KEYS);
         let types = [ValueId::ON_DEMAND, ValueId::SPOT, ValueId::RESERVED];
         assert_eq!(
             types.map(|value| vocabulary.value_name(KeyId::CAPACITY_TYPE, value)),
             CAPACITY_TYPES
         );
+        let undefinable = fixed.map(|key| vocabulary.is_well_known(key));
+        assert_eq!(undefinable, [true, true, true, true, true, true, true, true, false]);
     }
 
     #[test]
@@ -311,9 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn value_alias_is_resolved_for_requirements_on_its_key_only() {
-        let mut vocabulary = Vocabulary::new();
-        vocabulary.add_value_alias("topology.kubernetes.io/zone", "", "0");
+    fn value_alias_of_a_provider_is_resolved_for_requirements_on_its_key_only() {
+        let mut vocabulary = Vocabulary::with_rules(LabelRules::new(&[Provider::Azure]));
         let regional = vocabulary.intern_normalized_value(KeyId::ZONE, "");
         assert_eq!(vocabulary.value_name(KeyId::ZONE, regional), "0");
         let arch = vocabulary.intern_normalized_value(KeyId::ARCH, "");
@@ -321,17 +301,29 @@ mod tests {
     }
 
     #[test]
+    fn well_known_keys_are_those_of_the_providers_and_those_added() {
+        let mut vocabulary = Vocabulary::with_rules(LabelRules::new(&[Provider::Kwok]));
+        vocabulary.add_well_known("size");
+        let is_known = ["karpenter.kwok.sh/instance-size", "size", "team"].map(|name| {
+            let key = vocabulary.intern_key(name);
+            vocabulary.is_well_known(key)
+        });
+        assert_eq!(is_known, [true, true, false]);
+    }
+
+    #[test]
     fn values_remember_the_integer_they_spell() {
         let mut vocabulary = Vocabulary::new();
         let key = vocabulary.intern_key("size");
-        for (text, integer) in [
+        let cases = [
             ("8", Some(8)),
             ("-3", Some(-3)),
             ("+3", Some(3)),
             ("007", Some(7)),
             ("8.0", None),
             ("", None),
-        ] {
+        ];
+        for (text, integer) in cases {
             let value = vocabulary.intern_value(key, text);
             assert_eq!(vocabulary.integer(key, value), integer, "{text:?}");
         }

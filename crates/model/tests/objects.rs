@@ -14,7 +14,10 @@ fn fixtures() -> Vec<Value> {
 }
 
 fn read(json: &Value, mode: Mode) -> (Snapshot, dump::Report) {
-    let options = Options { mode, taken_at: jiff::Timestamp::UNIX_EPOCH };
+    let options = Options {
+        mode,
+        taken_at: jiff::Timestamp::UNIX_EPOCH,
+    };
     let stream = std::io::Cursor::new(json.to_string().into_bytes());
     dump::read([Source::Stream("test".into(), Box::new(stream))], options).unwrap()
 }
@@ -53,7 +56,15 @@ fn fields_nobody_reads_are_skipped_wherever_they_are() {
     let noise = json!({ "f:metadata": [1, { "deep": null }], "text": "\u{e9}\"" });
     let mut noisy = fixtures();
     for object in &mut noisy {
-        for part in ["", "/metadata", "/spec", "/status", "/spec/template/spec", "/spec/containers/0", "/spec/devices"] {
+        for part in [
+            "",
+            "/metadata",
+            "/spec",
+            "/status",
+            "/spec/template/spec",
+            "/spec/containers/0",
+            "/spec/devices",
+        ] {
             if let Some(map) = object.pointer_mut(part).and_then(Value::as_object_mut) {
                 map.insert("zzUnknown".into(), noise.clone());
             }
@@ -64,7 +75,9 @@ fn fields_nobody_reads_are_skipped_wherever_they_are() {
 
 /// Removes the parts of a value that the picks point at, one number per step down.
 fn prune(value: &mut Value, picks: &[usize]) {
-    let Some((pick, rest)) = picks.split_first() else { return };
+    let Some((pick, rest)) = picks.split_first() else {
+        return;
+    };
     if let Some(map) = value.as_object_mut()
         && !map.is_empty()
     {
@@ -77,7 +90,11 @@ fn prune(value: &mut Value, picks: &[usize]) {
         && !list.is_empty()
     {
         let at = pick % list.len();
-        if rest.is_empty() { drop(list.remove(at)) } else { prune(&mut list[at], rest) }
+        if rest.is_empty() {
+            drop(list.remove(at))
+        } else {
+            prune(&mut list[at], rest)
+        }
     }
 }
 

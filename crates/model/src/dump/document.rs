@@ -24,7 +24,11 @@ fn split_json(source: &str, text: &str, reading: &mut Reading) {
     let mut number = 0;
     while let Some(value) = values.next() {
         number += 1;
-        let mut place = Place { source: source.into(), document: Some(number), ..Place::default() };
+        let mut place = Place {
+            source: source.into(),
+            document: Some(number),
+            ..Place::default()
+        };
         match value {
             Ok(json) => reading.document(&place, json.get()),
             Err(error) => {
@@ -33,7 +37,11 @@ fn split_json(source: &str, text: &str, reading: &mut Reading) {
                     return split_yaml(source, text, reading);
                 }
                 place.line = Some(error.line());
-                return reading.fault(Fault::of_place(place, format_args!("is not valid JSON: {error}"), SYNTAX_FIX));
+                return reading.fault(Fault::of_place(
+                    place,
+                    format_args!("is not valid JSON: {error}"),
+                    SYNTAX_FIX,
+                ));
             }
         }
     }
@@ -48,18 +56,32 @@ fn is_truncated(error: &serde_json::Error) -> bool {
 fn split_yaml(source: &str, text: &str, reading: &mut Reading) {
     let mut number = 0;
     for (line, chunk) in yaml_chunks(text) {
-        if chunk.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        if chunk
+            .lines()
+            .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+        {
             continue;
         }
         number += 1;
-        let mut place = Place { source: source.into(), document: Some(number), ..Place::default() };
+        let mut place = Place {
+            source: source.into(),
+            document: Some(number),
+            ..Place::default()
+        };
         match yaml_to_json(chunk) {
             Ok(json) => reading.document(&place, &json),
             Err(error) => {
-                place.line = error.location().and_then(|at| usize::try_from(at.line()).ok()).map(|at| at + line);
+                place.line = error
+                    .location()
+                    .and_then(|at| usize::try_from(at.line()).ok())
+                    .map(|at| at + line);
                 let message = error.without_snippet().to_string();
                 let problem = message.lines().next().unwrap_or("unknown error");
-                reading.fault(Fault::of_place(place, format_args!("is not valid YAML: {problem}"), SYNTAX_FIX));
+                reading.fault(Fault::of_place(
+                    place,
+                    format_args!("is not valid YAML: {problem}"),
+                    SYNTAX_FIX,
+                ));
             }
         }
     }
@@ -73,13 +95,19 @@ fn yaml_chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
         if is_marker(line) {
             chunks.push((start_line, start, at));
             // What follows `---` on its line belongs to the document.
-            start = if line.starts_with("---") { at + 3 } else { at + line.len() };
+            start = if line.starts_with("---") {
+                at + 3
+            } else {
+                at + line.len()
+            };
             start_line = number;
         }
         at += line.len();
     }
     chunks.push((start_line, start, at));
-    chunks.into_iter().filter_map(move |(line, from, to)| Some((line, text.get(from..to)?)))
+    chunks
+        .into_iter()
+        .filter_map(move |(line, from, to)| Some((line, text.get(from..to)?)))
 }
 
 fn is_marker(line: &str) -> bool {

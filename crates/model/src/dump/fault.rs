@@ -15,7 +15,11 @@ impl std::error::Error for Faults {}
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in the dump (read leniently to leave the faulty objects out):", Count(self.0.len()))?;
+        write!(
+            f,
+            "{} in the dump (read leniently to leave the faulty objects out):",
+            Count(self.0.len())
+        )?;
         self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
     }
 }
@@ -24,7 +28,11 @@ struct Count(usize);
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 1 { f.write_str("1 fault") } else { write!(f, "{} faults", self.0) }
+        if self.0 == 1 {
+            f.write_str("1 fault")
+        } else {
+            write!(f, "{} faults", self.0)
+        }
     }
 }
 
@@ -73,15 +81,31 @@ impl Fault {
     /// A fault of a whole source or document.
     pub(super) fn of_place(place: Place, problem: impl fmt::Display, fix: &str) -> Self {
         let (field, value) = (String::new(), String::new());
-        Self { place, object: None, field, value, problem: problem.to_string(), fix: fix.into() }
+        Self {
+            place,
+            object: None,
+            field,
+            value,
+            problem: problem.to_string(),
+            fix: fix.into(),
+        }
     }
 
     /// A fault of a field, found by reading JSON again with its path.
     pub(super) fn of_field(place: Place, object: Option<ObjectLabel>, error: &PathError, json: &str) -> Self {
         let problem = without_position(&error.inner().to_string());
         let fix = fix_for(&problem);
-        let value = serde_json::from_str(json).ok().and_then(|root| value_at(root, error.path()));
-        Self { place, object, field: error.path().to_string(), value: value.unwrap_or_default(), problem, fix }
+        let value = serde_json::from_str(json)
+            .ok()
+            .and_then(|root| value_at(root, error.path()));
+        Self {
+            place,
+            object,
+            field: error.path().to_string(),
+            value: value.unwrap_or_default(),
+            problem,
+            fix,
+        }
     }
 }
 
@@ -90,7 +114,11 @@ pub(super) type PathError = serde_path_to_error::Error<serde_json::Error>;
 
 /// Cuts off serde_json's position, which counts within the object and not within the file.
 fn without_position(message: &str) -> String {
-    message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(message).to_string()
+    message
+        .rfind(" at line ")
+        .and_then(|at| message.get(..at))
+        .unwrap_or(message)
+        .to_string()
 }
 
 fn fix_for(problem: &str) -> String {
@@ -159,6 +187,10 @@ impl fmt::Display for ObjectLabel {
         if !self.namespace.is_empty() {
             write!(f, "{}/", self.namespace)?;
         }
-        f.write_str(if self.name.is_empty() { "without a name" } else { &self.name })
+        f.write_str(if self.name.is_empty() {
+            "without a name"
+        } else {
+            &self.name
+        })
     }
 }

@@ -96,7 +96,11 @@ impl Reading {
             return;
         }
         if depth == 0 {
-            return self.fault(Fault::of_place(place.clone(), "nests lists too deeply", "write the objects as one list"));
+            return self.fault(Fault::of_place(
+                place.clone(),
+                "nests lists too deeply",
+                "write the objects as one list",
+            ));
         }
         if json.starts_with('[') {
             return self.items(place, json, "", None, depth);
@@ -129,18 +133,27 @@ impl Reading {
             Err(_) => return self.explained::<Vec<serde::de::IgnoredAny>>(place, None, field, json),
         };
         for (at, item) in items.into_iter().enumerate() {
-            let place = Place { item: Some(at + 1), ..place.clone() };
+            let place = Place {
+                item: Some(at + 1),
+                ..place.clone()
+            };
             self.value(&place, item.get(), list, depth - 1);
         }
     }
 
     fn object(&mut self, place: &Place, json: &str, (api_version, kind): (&str, &str), metadata: Option<&RawValue>) {
         let Some(read) = Draft::reader(api_version, kind) else {
-            let count = self.report.skipped.entry((api_version.into(), kind.into())).or_default();
+            let count = self
+                .report
+                .skipped
+                .entry((api_version.into(), kind.into()))
+                .or_default();
             *count += 1;
             return;
         };
-        let name: NameHead<'_> = metadata.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
+        let name: NameHead<'_> = metadata
+            .and_then(|json| serde_json::from_str(json.get()).ok())
+            .unwrap_or_default();
         let label = ObjectLabel {
             kind: kind.into(),
             namespace: name.namespace.unwrap_or_default().into(),
@@ -156,7 +169,10 @@ impl Reading {
             return;
         }
         self.report.objects += 1;
-        if !self.seen.insert((api_version.into(), label.kind, label.namespace, label.name)) {
+        if !self
+            .seen
+            .insert((api_version.into(), label.kind, label.namespace, label.name))
+        {
             self.report.repeated += 1;
         }
     }
@@ -185,7 +201,9 @@ impl Reading {
             self.items(place, objects.get(), "objects", None, depth);
         }
         let title = self.part::<Title>(place, "metadata", head.metadata);
-        let settings = self.part::<Settings>(place, "settings", head.settings).unwrap_or_default();
+        let settings = self
+            .part::<Settings>(place, "settings", head.settings)
+            .unwrap_or_default();
         let mut catalog = Catalog {
             instance_types: Vec::new(),
             node_pool_instance_types: self
@@ -195,14 +213,22 @@ impl Reading {
                     head.node_pool_instance_types,
                 )
                 .unwrap_or_default(),
-            well_known_labels: self.part::<List<Text>>(place, "wellKnownLabels", head.well_known_labels).unwrap_or_default(),
+            well_known_labels: self
+                .part::<List<Text>>(place, "wellKnownLabels", head.well_known_labels)
+                .unwrap_or_default(),
         };
         self.instance_types(place, head.instance_types, &mut catalog);
-        self.frame = Some(Frame { title, settings, catalog });
+        self.frame = Some(Frame {
+            title,
+            settings,
+            catalog,
+        });
     }
 
     fn instance_types(&mut self, place: &Place, json: Option<&RawValue>, catalog: &mut Catalog) {
-        let types = self.part::<Vec<Arc<CatalogType>>>(place, "instanceTypes", json).unwrap_or_default();
+        let types = self
+            .part::<Vec<Arc<CatalogType>>>(place, "instanceTypes", json)
+            .unwrap_or_default();
         let mut names = HashSet::new();
         for (at, entry) in types.into_iter().enumerate() {
             if names.insert(entry.name.clone()) {
@@ -247,9 +273,17 @@ impl Reading {
     }
 
     /// Reads again, slowly, to learn where the fault is.
-    fn explained<'a, T: Deserialize<'a>>(&mut self, place: &Place, label: Option<ObjectLabel>, field: &str, json: &'a str) {
+    fn explained<'a, T: Deserialize<'a>>(
+        &mut self,
+        place: &Place,
+        label: Option<ObjectLabel>,
+        field: &str,
+        json: &'a str,
+    ) {
         let deserializer = &mut serde_json::Deserializer::from_str(json);
-        let Err(error) = serde_path_to_error::deserialize::<_, T>(deserializer) else { return };
+        let Err(error) = serde_path_to_error::deserialize::<_, T>(deserializer) else {
+            return;
+        };
         let mut fault = Fault::of_field(place.clone(), label, &error, json);
         fault.field = match (field, fault.field.as_str()) {
             ("", inner) => inner.into(),
@@ -265,8 +299,15 @@ impl Reading {
             return Err(Faults(std::mem::take(&mut self.report.faults)));
         }
         let frame = self.frame.unwrap_or_default();
-        let untitled = || Title { name: String::new(), taken_at: options.taken_at, origin: String::new() };
+        let untitled = || Title {
+            name: String::new(),
+            taken_at: options.taken_at,
+            origin: String::new(),
+        };
         let title = frame.title.unwrap_or_else(untitled);
-        Ok((Snapshot::new(title, frame.settings, self.draft.finish(), frame.catalog), self.report))
+        Ok((
+            Snapshot::new(title, frame.settings, self.draft.finish(), frame.catalog),
+            self.report,
+        ))
     }
 }

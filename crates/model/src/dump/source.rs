@@ -62,7 +62,11 @@ fn open_directory(path: &Path, reading: &mut Reading) {
 }
 
 fn is_dump(path: &Path) -> bool {
-    let extension = |path: &Path| path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let extension = |path: &Path| {
+        path.extension()
+            .and_then(|extension| extension.to_str())
+            .map(str::to_ascii_lowercase)
+    };
     match extension(path).as_deref() {
         Some("gz") => path.file_stem().is_some_and(|stem| is_dump(Path::new(stem))),
         Some(extension) => DUMP_EXTENSIONS.contains(&extension),
@@ -101,12 +105,26 @@ fn slurp(mut reader: impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Fault {
-    let place = Place { source: name.into(), ..Place::default() };
-    Fault::of_place(place, format_args!("cannot be read: {error}"), "check that it exists, is readable and complete")
+    let place = Place {
+        source: name.into(),
+        ..Place::default()
+    };
+    Fault::of_place(
+        place,
+        format_args!("cannot be read: {error}"),
+        "check that it exists, is readable and complete",
+    )
 }
 
 fn not_text(name: &str, error: &std::string::FromUtf8Error) -> Fault {
-    let place = Place { source: name.into(), ..Place::default() };
+    let place = Place {
+        source: name.into(),
+        ..Place::default()
+    };
     let at = error.utf8_error().valid_up_to();
-    Fault::of_place(place, format_args!("is not UTF-8 text at byte {at}"), "write it with kubectl get -o json or -o yaml")
+    Fault::of_place(
+        place,
+        format_args!("is not UTF-8 text at byte {at}"),
+        "write it with kubectl get -o json or -o yaml",
+    )
 }

@@ -12,7 +12,10 @@ use crate::{
 
 /// Writes a snapshot as one JSON document.
 pub fn write(snapshot: &Snapshot, mut out: impl Write) -> io::Result<()> {
-    write!(out, "{{\"apiVersion\":\"{SNAPSHOT_API_VERSION}\",\"kind\":\"{SNAPSHOT_KIND}\",\n\"metadata\":")?;
+    write!(
+        out,
+        "{{\"apiVersion\":\"{SNAPSHOT_API_VERSION}\",\"kind\":\"{SNAPSHOT_KIND}\",\n\"metadata\":"
+    )?;
     serde_json::to_writer(&mut out, snapshot.title())?;
     out.write_all(b",\n\"settings\":")?;
     serde_json::to_writer(&mut out, snapshot.settings())?;
@@ -34,7 +37,9 @@ pub fn write(snapshot: &Snapshot, mut out: impl Write) -> io::Result<()> {
 
 /// Writes a snapshot gzipped, without a time stamp in the header.
 pub fn write_gz(snapshot: &Snapshot, out: impl Write) -> io::Result<()> {
-    let mut packer = flate2::GzBuilder::new().mtime(0).write(out, flate2::Compression::default());
+    let mut packer = flate2::GzBuilder::new()
+        .mtime(0)
+        .write(out, flate2::Compression::default());
     write(snapshot, io::BufWriter::new(&mut packer))?;
     packer.finish()?.flush()
 }

@@ -12,14 +12,21 @@ static NOTHING: ResourceList = ResourceList::EMPTY;
 impl Pod {
     /// Everything the pod's resource demand depends on, in-place resizes included.
     pub fn resources(&self) -> PodResources<'_> {
-        let infeasible = self.condition("PodResizePending").is_some_and(|pending| *pending.reason == *"Infeasible");
+        let infeasible = self
+            .condition("PodResizePending")
+            .is_some_and(|pending| *pending.reason == *"Infeasible");
         let status = &self.status;
-        self.spec.resources_with(&status.container_statuses, &status.init_container_statuses, infeasible)
+        self.spec
+            .resources_with(&status.container_statuses, &status.init_container_statuses, infeasible)
     }
 
     /// True when the pod or one of its containers claims devices.
     pub fn has_device_claims(&self) -> bool {
-        let claims = |containers: &List<Container>| containers.iter().any(|container| !container.resources.claims.is_empty());
+        let claims = |containers: &List<Container>| {
+            containers
+                .iter()
+                .any(|container| !container.resources.claims.is_empty())
+        };
         !self.spec.resource_claims.is_empty() || claims(&self.spec.containers) || claims(&self.spec.init_containers)
     }
 }
@@ -64,7 +71,10 @@ impl Container {
             is_sidecar: *self.restart_policy == *"Always",
             status: status.and_then(|status| {
                 let resources = status.resources.as_ref()?;
-                Some(StatusResources { requests: &resources.requests, allocated: &status.allocated_resources })
+                Some(StatusResources {
+                    requests: &resources.requests,
+                    allocated: &status.allocated_resources,
+                })
             }),
         }
     }
@@ -85,8 +95,14 @@ mod tests {
                     "allocatedResources":{"cpu":"1500m","memory":"2Gi"}}]}}"#,
         )
         .unwrap();
-        assert_eq!(pod.resources().requests().to_string(), r#"{"cpu":"2110m","memory":"2Gi"}"#);
-        assert_eq!(pod.spec.host_ports().collect::<Vec<_>>(), [HostPort::new("", 8080, "TCP")]);
+        assert_eq!(
+            pod.resources().requests().to_string(),
+            r#"{"cpu":"2110m","memory":"2Gi"}"#
+        );
+        assert_eq!(
+            pod.spec.host_ports().collect::<Vec<_>>(),
+            [HostPort::new("", 8080, "TCP")]
+        );
         assert!(!pod.has_device_claims());
     }
 }

@@ -25,7 +25,11 @@ pub struct Node {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeSpec {
     /// The instance behind it.
-    #[serde(rename = "providerID", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "providerID",
+        deserialize_with = "non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub provider_id: Option<ProviderId>,
     /// What keeps pods off.
     #[serde(skip_serializing_if = "List::is_empty")]
@@ -84,7 +88,11 @@ impl Node {
 
     /// The pool named by the label `karpenter.sh/nodepool`.
     pub fn node_pool(&self) -> Option<NodePoolName> {
-        self.metadata.labels.get(super::NODE_POOL_LABEL).cloned().map(NodePoolName)
+        self.metadata
+            .labels
+            .get(super::NODE_POOL_LABEL)
+            .cloned()
+            .map(NodePoolName)
     }
 
     /// The node's condition of a type.

@@ -6,10 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    BriefCondition, ConditionStatus, ContainerStatus, Grouping, List, Metadata, NodeName, Object, PodSpec, PodUid, Text,
-    container::resource_statuses,
-    list::list_where,
-    metadata::non_empty,
+    BriefCondition, ConditionStatus, ContainerStatus, Grouping, List, Metadata, NodeName, Object, PodSpec, PodUid,
+    Text, container::resource_statuses, list::list_where, metadata::non_empty,
 };
 use crate::sharing::Sharing;
 
@@ -99,7 +97,9 @@ pub fn is_kept_condition(kind: &str) -> bool {
 }
 
 fn kept_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<BriefCondition>, D::Error> {
-    list_where(deserializer, |condition: &BriefCondition| is_kept_condition(&condition.kind))
+    list_where(deserializer, |condition: &BriefCondition| {
+        is_kept_condition(&condition.kind)
+    })
 }
 
 impl Pod {
@@ -142,9 +142,8 @@ impl Pod {
     /// - it is nominated to no node, so it does not wait for a preemption;
     /// - neither a DaemonSet nor a Node owns it.
     pub fn is_provisionable(&self) -> bool {
-        let unschedulable = |condition: &BriefCondition| {
-            *condition.kind == *"PodScheduled" && *condition.reason == *"Unschedulable"
-        };
+        let unschedulable =
+            |condition: &BriefCondition| *condition.kind == *"PodScheduled" && *condition.reason == *"Unschedulable";
         self.status.conditions.iter().any(unschedulable)
             && self.node_name.is_none()
             && self.status.nominated_node_name.is_none()
@@ -154,7 +153,8 @@ impl Pod {
 
     /// True when the pod's `Ready` condition is there and does not hold.
     pub fn is_unready(&self) -> bool {
-        self.condition("Ready").is_some_and(|ready| ready.status == ConditionStatus::False)
+        self.condition("Ready")
+            .is_some_and(|ready| ready.status == ConditionStatus::False)
     }
 }
 
@@ -190,9 +190,18 @@ impl<'de> Deserialize<'de> for Pod {
             #[serde(default)]
             status: PodStatus,
         }
-        let Wire { metadata, mut spec, status } = Wire::deserialize(deserializer)?;
+        let Wire {
+            metadata,
+            mut spec,
+            status,
+        } = Wire::deserialize(deserializer)?;
         let node_name = spec.node_name.take();
-        Ok(Self { metadata, node_name, spec: Arc::new(spec), status })
+        Ok(Self {
+            metadata,
+            node_name,
+            spec: Arc::new(spec),
+            status,
+        })
     }
 }
 
@@ -212,7 +221,15 @@ impl Serialize for Pod {
             #[serde(flatten)]
             spec: &'a PodSpec,
         }
-        let spec = BoundSpec { node_name: self.node_name.as_ref(), spec: &self.spec };
-        Wire { metadata: &self.metadata, spec, status: &self.status }.serialize(serializer)
+        let spec = BoundSpec {
+            node_name: self.node_name.as_ref(),
+            spec: &self.spec,
+        };
+        Wire {
+            metadata: &self.metadata,
+            spec,
+            status: &self.status,
+        }
+        .serialize(serializer)
     }
 }

@@ -46,13 +46,22 @@ pub struct Toleration {
 impl Taint {
     /// The taint for matching.
     pub fn view(&self) -> TaintView<'_> {
-        TaintView { key: &self.key, value: &self.value, effect: &self.effect }
+        TaintView {
+            key: &self.key,
+            value: &self.value,
+            effect: &self.effect,
+        }
     }
 }
 
 impl Toleration {
     /// The toleration for matching.
     pub fn view(&self) -> TolerationView<'_> {
-        TolerationView { key: &self.key, operator: &self.operator, value: &self.value, effect: &self.effect }
+        TolerationView {
+            key: &self.key,
+            operator: &self.operator,
+            value: &self.value,
+            effect: &self.effect,
+        }
     }
 }

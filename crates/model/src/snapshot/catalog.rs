@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    object::{
-        InstanceTypeName, List, Map, NodePoolName, NodeSelectorRequirement, ResourceSliceSpec, Text,
-    },
+    instance_type::{InstanceType, Offering, Overhead},
+    object::{InstanceTypeName, List, Map, NodePoolName, ResourceSliceSpec, Text},
     price::Price,
+    requirement::{RequirementSpec, Requirements},
     resources::ResourceList,
+    vocabulary::Vocabulary,
 };
 
 /// The cloud's offers. The order of the types is kept: it breaks ties.
@@ -32,7 +33,9 @@ impl Catalog {
     /// The types a pool may use, in the catalogue's order.
     pub fn of_pool<'a>(&'a self, pool: &NodePoolName) -> impl Iterator<Item = &'a Arc<CatalogType>> {
         let offered = self.node_pool_instance_types.get(pool);
-        self.instance_types.iter().filter(move |entry| offered.is_none_or(|names| names.contains(&entry.name)))
+        self.instance_types
+            .iter()
+            .filter(move |entry| offered.is_none_or(|names| names.contains(&entry.name)))
     }
 }
 
@@ -44,7 +47,7 @@ pub struct CatalogType {
     pub name: InstanceTypeName,
     /// Labels its nodes can have.
     #[serde(default)]
-    pub requirements: List<NodeSelectorRequirement>,
+    pub requirements: Vec<RequirementSpec>,
     /// All the machine has.
     #[serde(default)]
     pub capacity: ResourceList,
@@ -53,13 +56,33 @@ pub struct CatalogType {
     pub overhead: CatalogOverhead,
     /// Where and at what price it can be had.
     #[serde(default)]
-    pub offerings: List<CatalogOffering>,
+    pub offerings: Vec<CatalogOffering>,
     /// How many volumes of each CSI driver it takes.
     #[serde(default, with = "crate::object::map", skip_serializing_if = "List::is_empty")]
-    pub volume_attachment_limits: Map<i32>,
+    pub volume_attachment_limits: Map<u32>,
     /// Devices it comes with.
     #[serde(default, skip_serializing_if = "DynamicResources::is_empty")]
     pub dynamic_resources: DynamicResources,
+}
+
+impl CatalogType {
+    /// The type as decisions compute with it, its labels entered in the vocabulary.
+    pub fn instance_type(&self, vocabulary: &mut Vocabulary) -> InstanceType {
+        let limit = |(driver, limit): &(Text, u32)| (driver.clone(), usize::try_from(*limit).unwrap_or(usize::MAX));
+        InstanceType {
+            name: self.name.0.clone(),
+            requirements: Requirements::from_specs(&self.requirements, vocabulary),
+            offerings: self
+                .offerings
+                .iter()
+                .map(|offering| offering.offering(vocabulary))
+                .collect(),
+            capacity: self.capacity.clone(),
+            overhead: self.overhead.overhead(),
+            volume_limits: self.volume_attachment_limits.iter().map(limit).collect(),
+            is_capacity_overlaid: false,
+        }
+    }
 }
 
 /// What of a machine is not for pods.
@@ -74,13 +97,23 @@ pub struct CatalogOverhead {
     pub eviction_threshold: ResourceList,
 }
 
+impl CatalogOverhead {
+    fn overhead(&self) -> Overhead {
+        Overhead {
+            kube_reserved: self.kube_reserved.clone(),
+            system_reserved: self.system_reserved.clone(),
+            eviction_threshold: self.eviction_threshold.clone(),
+        }
+    }
+}
+
 /// One way to have an instance type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogOffering {
     /// Zone, capacity type and the like.
     #[serde(default)]
-    pub requirements: List<NodeSelectorRequirement>,
+    pub requirements: Vec<RequirementSpec>,
     /// USD per hour.
     pub price: Price,
     /// Whether it can be had now.
@@ -88,13 +121,27 @@ pub struct CatalogOffering {
     pub available: bool,
     /// Instances left in the reservation; only for capacity type `reserved`.
     #[serde(default)]
-    pub reservation_capacity: i32,
+    pub reservation_capacity: u32,
     /// Capacity that differs from the type's.
     #[serde(default, skip_serializing_if = "ResourceList::is_empty")]
     pub capacity_override: ResourceList,
     /// Overhead that differs from the type's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_override: Option<CatalogOverhead>,
+}
+
+impl CatalogOffering {
+    fn offering(&self, vocabulary: &mut Vocabulary) -> Offering {
+        Offering {
+            requirements: Requirements::from_specs(&self.requirements, vocabulary),
+            price: self.price,
+            is_available: self.available,
+            reservation_capacity: self.reservation_capacity,
+            capacity_override: self.capacity_override.clone(),
+            overhead_override: self.overhead_override.as_ref().map(CatalogOverhead::overhead),
+            is_price_overlaid: false,
+        }
+    }
 }
 
 /// Devices an instance type comes with, before a driver has published them.

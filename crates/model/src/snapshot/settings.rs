@@ -112,7 +112,10 @@ mod tests {
 
     #[test]
     fn a_misspelt_setting_is_an_error() {
-        for json in [r#"{"preferencePolice":"Ignore"}"#, r#"{"featureGates":{"NodeOverlays":true}}"#] {
+        for json in [
+            r#"{"preferencePolice":"Ignore"}"#,
+            r#"{"featureGates":{"NodeOverlays":true}}"#,
+        ] {
             assert!(serde_json::from_str::<Settings>(json).is_err(), "{json}");
         }
     }

@@ -40,13 +40,20 @@ const FOLD_LEAST: usize = 64;
 
 impl<T> Clone for Table<T> {
     fn clone(&self) -> Self {
-        Self { base: Arc::clone(&self.base), changes: Arc::clone(&self.changes), len: self.len }
+        Self {
+            base: Arc::clone(&self.base),
+            changes: Arc::clone(&self.changes),
+            len: self.len,
+        }
     }
 }
 
 impl<T> Clone for Change<T> {
     fn clone(&self) -> Self {
-        Self { key: self.key.clone(), object: self.object.clone() }
+        Self {
+            key: self.key.clone(),
+            object: self.object.clone(),
+        }
     }
 }
 
@@ -67,7 +74,11 @@ impl<T: Object> Table<T> {
 
     fn from_sorted(rows: Box<[Arc<T>]>) -> Self {
         let groups = T::GROUPINGS.iter().map(|_| OnceLock::new()).collect();
-        Self { len: rows.len(), base: Arc::new(Base { rows, groups }), changes: Arc::default() }
+        Self {
+            len: rows.len(),
+            base: Arc::new(Base { rows, groups }),
+            changes: Arc::default(),
+        }
     }
 
     /// How many objects there are.
@@ -99,9 +110,16 @@ impl<T: Object> Table<T> {
     }
 
     /// The members of a group, in the order of their keys. `grouping` is a position in [`Object::GROUPINGS`].
-    pub(super) fn group<'a, 'g>(&'a self, grouping: usize, group: &'g str) -> impl Iterator<Item = &'a Arc<T>> + use<'a, 'g, T> {
+    pub(super) fn group<'a, 'g>(
+        &'a self,
+        grouping: usize,
+        group: &'g str,
+    ) -> impl Iterator<Item = &'a Arc<T>> + use<'a, 'g, T> {
         let belongs = move |object: &&'a Arc<T>| {
-            T::GROUPINGS.get(grouping).and_then(|of| of(object)).is_some_and(|name| **name == *group)
+            T::GROUPINGS
+                .get(grouping)
+                .and_then(|of| of(object))
+                .is_some_and(|name| **name == *group)
         };
         self.merged(self.base.group(grouping, group)).filter(belongs)
     }
@@ -109,7 +127,10 @@ impl<T: Object> Table<T> {
     /// This table with these objects, new or instead of those with the same keys.
     #[must_use]
     pub fn with(&self, objects: impl IntoIterator<Item = Arc<T>>) -> Self {
-        let change = |object: Arc<T>| Change { key: object.metadata().key(), object: Some(object) };
+        let change = |object: Arc<T>| Change {
+            key: object.metadata().key(),
+            object: Some(object),
+        };
         self.changed(objects.into_iter().map(change).collect())
     }
 
@@ -130,10 +151,17 @@ impl<T: Object> Table<T> {
         changes.sort_by(|a, b| a.key.cmp(&b.key));
         changes.dedup_by(|earlier, kept| earlier.key == kept.key);
         changes.retain(|change| change.object.is_some() || self.base.holds(&change.key));
-        let added = changes.iter().filter(|change| change.object.is_some() && !self.base.holds(&change.key)).count();
+        let added = changes
+            .iter()
+            .filter(|change| change.object.is_some() && !self.base.holds(&change.key))
+            .count();
         let removed = changes.iter().filter(|change| change.object.is_none()).count();
         let len = self.base.rows.len() + added - removed;
-        let table = Self { base: Arc::clone(&self.base), changes: changes.into(), len };
+        let table = Self {
+            base: Arc::clone(&self.base),
+            changes: changes.into(),
+            len,
+        };
         table.folded()
     }
 
@@ -145,7 +173,10 @@ impl<T: Object> Table<T> {
     }
 
     fn merged<'a, I: Iterator<Item = &'a Arc<T>>>(&'a self, base: I) -> Merged<'a, T, I> {
-        Merged { base: base.peekable(), changes: &self.changes }
+        Merged {
+            base: base.peekable(),
+            changes: &self.changes,
+        }
     }
 }
 
@@ -157,7 +188,10 @@ impl<T: Object + Eq> PartialEq for Table<T> {
 
 impl<T: Object> Base<T> {
     fn find(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
-        let at = self.rows.binary_search_by(|row| order_to(row.as_ref(), namespace, name)).ok()?;
+        let at = self
+            .rows
+            .binary_search_by(|row| order_to(row.as_ref(), namespace, name))
+            .ok()?;
         self.rows.get(at)
     }
 
@@ -168,7 +202,10 @@ impl<T: Object> Base<T> {
     fn group<'a>(&'a self, grouping: usize, group: &str) -> impl Iterator<Item = &'a Arc<T>> + use<'a, T> {
         let index = self.groups.get(grouping).zip(T::GROUPINGS.get(grouping));
         let members = index.and_then(|(index, of)| index.get_or_init(|| self.index(*of)).get(group));
-        members.into_iter().flatten().filter_map(|at| self.rows.get(*at as usize))
+        members
+            .into_iter()
+            .flatten()
+            .filter_map(|at| self.rows.get(*at as usize))
     }
 
     fn index(&self, of: crate::object::Grouping<T>) -> HashMap<Text, Box<[u32]>> {
@@ -178,13 +215,18 @@ impl<T: Object> Base<T> {
                 groups.entry(group.clone()).or_default().push(at);
             }
         }
-        groups.into_iter().map(|(group, members)| (group, members.into())).collect()
+        groups
+            .into_iter()
+            .map(|(group, members)| (group, members.into()))
+            .collect()
     }
 }
 
 impl<T> Change<T> {
     fn compare(&self, namespace: &str, name: &str) -> Ordering {
-        (*self.key.namespace).cmp(namespace).then_with(|| (*self.key.name).cmp(name))
+        (*self.key.namespace)
+            .cmp(namespace)
+            .then_with(|| (*self.key.name).cmp(name))
     }
 }
 
@@ -202,7 +244,10 @@ impl<'a, T: Object, I: Iterator<Item = &'a Arc<T>>> Iterator for Merged<'a, T, I
             let Some((change, rest)) = self.changes.split_first() else {
                 return self.base.next();
             };
-            let row = self.base.peek().map(|row| change.compare(&row.metadata().namespace, &row.metadata().name));
+            let row = self
+                .base
+                .peek()
+                .map(|row| change.compare(&row.metadata().namespace, &row.metadata().name));
             match row {
                 Some(Ordering::Greater) => return self.base.next(),
                 Some(Ordering::Equal) => drop(self.base.next()),
@@ -222,7 +267,9 @@ fn order<T: Object>(a: &T, b: &T) -> Ordering {
 
 fn order_to<T: Object>(object: &T, namespace: &str, name: &str) -> Ordering {
     let metadata = object.metadata();
-    (*metadata.namespace).cmp(namespace).then_with(|| (*metadata.name).cmp(name))
+    (*metadata.namespace)
+        .cmp(namespace)
+        .then_with(|| (*metadata.name).cmp(name))
 }
 
 #[cfg(test)]
@@ -235,12 +282,26 @@ mod tests {
     use crate::object::{Metadata, NodeName, Pod};
 
     fn pod(name: u8, node: u8) -> Arc<Pod> {
-        let metadata = Metadata { namespace: "ns".into(), name: format!("{name:03}").into(), ..Metadata::default() };
-        Arc::new(Pod { metadata, node_name: Some(NodeName::from(format!("n{node}").as_str())), ..Pod::default() })
+        let metadata = Metadata {
+            namespace: "ns".into(),
+            name: format!("{name:03}").into(),
+            ..Metadata::default()
+        };
+        Arc::new(Pod {
+            metadata,
+            node_name: Some(NodeName::from(format!("n{node}").as_str())),
+            ..Pod::default()
+        })
     }
 
     fn names<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<(String, String)> {
-        pods.map(|pod| (pod.metadata.name.to_string(), pod.node_name.clone().unwrap().to_string())).collect()
+        pods.map(|pod| {
+            (
+                pod.metadata.name.to_string(),
+                pod.node_name.clone().unwrap().to_string(),
+            )
+        })
+        .collect()
     }
 
     proptest! {

@@ -36,8 +36,8 @@ pub(crate) struct Description {
     pub(crate) operator: Operator,
     pub(crate) len: i64,
     pub(crate) text: String,
-    /// A digit per probed value, 1 for acceptable.
-    pub(crate) has: String,
+    /// Whether it admits each probed value.
+    pub(crate) has: Vec<bool>,
     pub(crate) api: Vec<RequirementSpec>,
 }
 
@@ -82,7 +82,7 @@ impl Question {
             has: self
                 .values
                 .iter()
-                .map(|value| if requirement.has(value, vocabulary) { '1' } else { '0' })
+                .map(|value| requirement.has(value, vocabulary))
                 .collect(),
             api: requirement.to_specs(vocabulary),
         };
