@@ -1,5 +1,6 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
+mod bench;
 mod cluster;
 mod conformance;
 
@@ -17,6 +18,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Generates workloads and asks the reference about them; alone it lists the shapes
+    Bench(bench::Bench),
     /// A real control plane on this machine, to try things by hand
     #[command(subcommand)]
     Cluster(cluster::Cluster),
@@ -26,6 +29,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
+        Task::Bench(task) => bench::run(&task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
     };
