@@ -18,14 +18,20 @@ fn ask(command: &str, snapshot: &Snapshot) -> Result<Value, String> {
     let program = rig::reference::program().unwrap();
     let output = Command::new(program).arg(command).arg(file.path()).output().unwrap();
     if !output.status.success() {
-        return Err(format!("{}: {}", snapshot.name(), String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "{}: {}",
+            snapshot.name(),
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
 /// Every pod the plan speaks of, sorted.
 fn pods_of(plan: &Value) -> Vec<String> {
-    let placed = ["claims", "existing"].into_iter().flat_map(|part| plan[part].as_array().unwrap());
+    let placed = ["claims", "existing"]
+        .into_iter()
+        .flat_map(|part| plan[part].as_array().unwrap());
     let mut pods: Vec<String> = placed
         .flat_map(|place| place["pods"].as_array().unwrap())
         .map(|pod| pod.as_str().unwrap().to_string())
@@ -37,10 +43,17 @@ fn pods_of(plan: &Value) -> Vec<String> {
 
 #[test]
 fn upstreams_benchmark_shapes_schedule_without_a_pod_left_over() {
-    for snapshot in [diverse(50, Types::Fake400), diverse(50, Types::Assorted), preferences(50, Types::Fake400, true)] {
+    for snapshot in [
+        diverse(50, Types::Fake400),
+        diverse(50, Types::Assorted),
+        preferences(50, Types::Fake400, true),
+    ] {
         let plan = ask("solve", &snapshot).unwrap();
         assert_eq!(plan["errors"], json!({}), "{}", snapshot.name());
-        let mut expected: Vec<String> = snapshot.of_kind("Pod").map(|pod| format!("default/{}", pod.name())).collect();
+        let mut expected: Vec<String> = snapshot
+            .of_kind("Pod")
+            .map(|pod| format!("default/{}", pod.name()))
+            .collect();
         expected.sort();
         assert_eq!(pods_of(&plan), expected, "{}", snapshot.name());
     }
@@ -57,12 +70,16 @@ fn ten_pods_that_repel_each_other_take_ten_nodes() {
 fn three_pods() -> Snapshot {
     let mut snapshot = Snapshot::new("three-pods", "by hand", catalogue::kwok(), &catalogue::KWOK_LABELS);
     let linux = json!([{ "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] }]);
-    snapshot.objects.push(node_pool("default", &kwok_node_class()).with("spec.template.spec.requirements", linux));
+    snapshot
+        .objects
+        .push(node_pool("default", &kwok_node_class()).with("spec.template.spec.requirements", linux));
     let lonely = |name: &str| -> Object {
-        unschedulable(pod("default", name, 500, 512)).entry("metadata.labels", "app", "lonely").with(
-            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-            json!([{ "labelSelector": { "matchLabels": { "app": "lonely" } }, "topologyKey": HOSTNAME }]),
-        )
+        unschedulable(pod("default", name, 500, 512))
+            .entry("metadata.labels", "app", "lonely")
+            .with(
+                "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+                json!([{ "labelSelector": { "matchLabels": { "app": "lonely" } }, "topologyKey": HOSTNAME }]),
+            )
     };
     let choosy = unschedulable(pod("default", "choosy", 3000, 6000))
         .entry("spec.nodeSelector", "kubernetes.io/arch", "arm64")
@@ -80,7 +97,12 @@ fn three_pods_get_the_plan_their_constraints_force() {
         .unwrap()
         .iter()
         .map(|claim| {
-            let pods = claim["pods"].as_array().unwrap().iter().map(|pod| pod.as_str().unwrap()).collect();
+            let pods = claim["pods"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|pod| pod.as_str().unwrap())
+                .collect();
             (pods, claim["cheapestPrice"].as_f64().unwrap())
         })
         .collect();
@@ -92,8 +114,14 @@ fn three_pods_get_the_plan_their_constraints_force() {
     assert_eq!(claims.len(), 2);
     let prices: Vec<f64> = claims.iter().map(|claim| claim.1).collect();
     let close = |price: f64, expected: f64| (price - expected).abs() < 1e-9;
-    assert!(close(prices[0], 0.108_589_934_592) && close(prices[1], 0.019_003_238_553_6), "{claims:?}");
-    assert_eq!((claims[0].0[0], claims[0].0.len(), claims[1].0.len()), ("default/choosy", 2, 1));
+    assert!(
+        close(prices[0], 0.108_589_934_592) && close(prices[1], 0.019_003_238_553_6),
+        "{claims:?}"
+    );
+    assert_eq!(
+        (claims[0].0[0], claims[0].0.len(), claims[1].0.len()),
+        ("default/choosy", 2, 1)
+    );
 }
 
 #[test]
@@ -109,8 +137,12 @@ fn random_clusters_are_solved_and_consolidated_without_a_crash() {
 #[test]
 fn a_fleet_after_scale_in_can_be_consolidated() {
     let result = ask("consolidate", &Shape::FleetMixed { pods: 100, seed: 1 }.generate()).unwrap();
-    let methods: Vec<&str> =
-        result["methods"].as_array().unwrap().iter().map(|method| method["name"].as_str().unwrap()).collect();
+    let methods: Vec<&str> = result["methods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|method| method["name"].as_str().unwrap())
+        .collect();
     assert_eq!(methods, ["empty", "multi", "single"]);
     assert_ne!(result["acts"], json!(""));
 }
@@ -118,7 +150,10 @@ fn a_fleet_after_scale_in_can_be_consolidated() {
 #[test]
 fn the_recorded_draws_are_what_go_draws() {
     let program = rig::reference::program().unwrap();
-    let output = Command::new(program).args(["draws", "--seed", "42", "-n", "607"]).output().unwrap();
+    let output = Command::new(program)
+        .args(["draws", "--seed", "42", "-n", "607"])
+        .output()
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), gorand::SEED_42);
 }
 
@@ -134,7 +169,10 @@ fn requirement_questions_are_answered_line_by_line() {
     child.stdin.take().unwrap().write_all(question.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&answer["sum"][0]["text"], &answer["sum"][0]["has"]), (&json!("k In [2]"), &json!([false, true])));
+    assert_eq!(
+        (&answer["sum"][0]["text"], &answer["sum"][0]["has"]),
+        (&json!("k In [2]"), &json!([false, true]))
+    );
 }
 
 #[test]
@@ -155,7 +193,11 @@ fn kwoks_catalogue_is_the_one_upstream_ships() {
         assert_eq!(offered.len(), upstream.len(), "{}", ours.name);
         for ((requirements, price), upstream) in offered.iter().zip(upstream) {
             assert_eq!(requirements, &upstream["Requirements"], "{}", ours.name);
-            assert!((price - upstream["Price"].as_f64().unwrap()).abs() < 1e-12, "{}", ours.name);
+            assert!(
+                (price - upstream["Price"].as_f64().unwrap()).abs() < 1e-12,
+                "{}",
+                ours.name
+            );
         }
     }
 }

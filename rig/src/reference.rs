@@ -27,7 +27,10 @@ fn digest(source: &Path) -> Result<u64> {
     let mut files: Vec<PathBuf> = fs::read_dir(source)
         .map_err(io("list", source))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|ext| ["go", "mod", "sum"].iter().any(|known| ext == *known)))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|ext| ["go", "mod", "sum"].iter().any(|known| ext == *known))
+        })
         .collect();
     files.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

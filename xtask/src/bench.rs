@@ -173,7 +173,11 @@ fn generate(args: &Gen) -> Result<Snapshot> {
         Catalogue::Fake400 => Types::Fake400,
         Catalogue::Assorted => Types::Assorted,
     };
-    let name = if args.random { "random" } else { args.shape.as_deref().unwrap_or_default() };
+    let name = if args.random {
+        "random"
+    } else {
+        args.shape.as_deref().unwrap_or_default()
+    };
     Ok(Shape::named(name, args.pods, types, args.seed)?.generate())
 }
 
@@ -233,7 +237,10 @@ fn consolidate(files: &[PathBuf]) -> Result<()> {
 
 fn method_row(result: &Consolidation, method: &Method) -> String {
     let sum = |part: fn(&Decision) -> usize| method.commands.iter().map(part).sum::<usize>();
-    let decision = method.commands.first().map_or("none", |command| command.decision.as_str());
+    let decision = method
+        .commands
+        .first()
+        .map_or("none", |command| command.decision.as_str());
     format!(
         "| {} | {} | {} | {} | {decision} | {} | {} | {:.4} | {:.3} |",
         result.snapshot,

@@ -24,10 +24,12 @@ pub(super) fn classes(rng: &mut Rng) -> Vec<Object> {
 /// Gives the pod a volume and returns the objects behind it.
 pub(super) fn mount(pod: Object, rng: &mut Rng) -> (Object, Vec<Object>) {
     let class = *rng.pick(&["zonal", "anywhere"]);
-    if rng.chance(25) {
-        return (pod.push("spec.volumes", ephemeral(class)), Vec::new());
-    }
     let namespace = pod.get("metadata.namespace").as_str().unwrap_or("default").to_string();
+    if rng.chance(25) {
+        // Kubernetes names the claim it makes for an ephemeral volume after the pod and the volume.
+        let claim = claim(&namespace, &format!("{}-scratch", pod.name()), class);
+        return (pod.push("spec.volumes", ephemeral(class)), vec![claim]);
+    }
     let name = format!("{}-data", pod.name());
     let volume = json!({ "name": "data", "persistentVolumeClaim": { "claimName": name } });
     let pod = pod.push("spec.volumes", volume);
