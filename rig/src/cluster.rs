@@ -146,6 +146,10 @@ impl Cluster {
         self.guard.spawn(name, command, self.logs().join(format!("{name}.log")))
     }
 
+    pub(crate) fn guard(&self) -> Guard {
+        self.guard.clone()
+    }
+
     /// An error when any process of the control plane has ended.
     pub fn check(&mut self) -> Result<()> {
         self.processes.iter_mut().try_for_each(Process::check)
@@ -194,7 +198,8 @@ impl Cluster {
             let manager = self.start_controller_manager()?;
             self.await_health("kube-scheduler", &scheduler)?;
             self.await_health("kube-controller-manager", &manager)?;
-            self.await_service_account()?;
+            self.await_service_account("default")?;
+            self.await_service_account("kube-system")?;
         }
         if let Some(stages) = &builder.stages {
             let address = self.start_kwok(stages)?;
@@ -322,11 +327,11 @@ impl Cluster {
     }
 
     /// No pod can be created in a namespace before the controller-manager has made its service account.
-    fn await_service_account(&mut self) -> Result<()> {
+    fn await_service_account(&mut self, namespace: &str) -> Result<()> {
         let client = self.client.clone();
-        client.wait_for("the service account default/default", CONTROLLERS_LIMIT, |client| {
+        client.wait_for(&format!("the service account {namespace}/default"), CONTROLLERS_LIMIT, |client| {
             self.check()?;
-            Ok(match client.get("/api/v1/namespaces/default/serviceaccounts/default")? {
+            Ok(match client.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts/default"))? {
                 Some(_) => Seen::Done(()),
                 None => Seen::NotYet("there is none".to_owned()),
             })

@@ -32,7 +32,7 @@ pub fn dir(module: &str, version: &str) -> Result<PathBuf> {
 ///
 /// The environment starts from the caller's, without the settings that would turn a build of a foreign module into
 /// something else (a workspace file, vendoring), then `env` is laid over it.
-pub(crate) fn go<S: AsRef<OsStr>>(
+pub fn go<S: AsRef<OsStr>>(
     dir: &Path,
     args: impl IntoIterator<Item = S>,
     env: &[(&str, &str)],
@@ -55,7 +55,8 @@ pub(crate) fn go<S: AsRef<OsStr>>(
 fn command(dir: &Path, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new("go");
     command.current_dir(dir).env("GOWORK", "off").env_remove("GOOS").env_remove("GOARCH");
-    command.env("GOFLAGS", "-mod=mod -buildvcs=false").envs(env.iter().copied());
+    // Published modules may ask for a newer Go than the installed one; it comes as a module itself.
+    command.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-mod=mod -buildvcs=false").envs(env.iter().copied());
     command
 }
 

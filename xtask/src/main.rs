@@ -1,5 +1,8 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
+mod cluster;
+mod conformance;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -13,8 +16,24 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Task {}
+enum Task {
+    /// A real control plane on this machine, to try things by hand
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
+    /// Runs upstream's own suites against a controller and writes a table of verdicts
+    Conformance(conformance::Conformance),
+}
 
 fn main() -> ExitCode {
-    match Cli::parse().task {}
+    let done = match Cli::parse().task {
+        Task::Cluster(task) => cluster::run(task),
+        Task::Conformance(task) => conformance::run(&task),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! `cargo xtask conformance`: does a controller behave as upstream's suites demand?
+//!
+//! Every spec is a unit of its own, so that a queue of them keeps all clusters busy and a failure costs one spec. A
+//! cluster serves spec after spec until one fails on it; the next spec gets a fresh one. What failed is repeated once at
+//! the end, alone on the machine, because the suites' deadlines do not allow for a busy one.
+
+mod bench;
+mod report;
+mod spec;
+mod upstream;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use bench::Bench;
+use report::Report;
+use spec::{Outcome, Spec, Verdict};
+use upstream::Upstream;
+
+/// What to run, and against what.
+#[derive(Args)]
+pub struct Conformance {
+    /// The suites to run; several share the clusters
+    #[arg(long = "suite", value_enum, default_values_t = [Suite::Regression])]
+    suites: Vec<Suite>,
+    /// How many clusters work side by side
+    #[arg(long, default_value_t = 4)]
+    shards: usize,
+    /// Only specs whose text matches this regular expression; the tables then stay as they are
+    #[arg(long)]
+    focus: Option<String>,
+    /// The controller to judge
+    #[arg(long, required_unless_present = "reference")]
+    binary: Option<PathBuf>,
+    /// Judge upstream's own kwok controller: the tables every other run is held against
+    #[arg(long, conflicts_with = "binary")]
+    reference: bool,
+    /// Where the logs of failed specs go
+    #[arg(long, default_value = "target/conformance")]
+    out: PathBuf,
+}
+
+/// Upstream's suites.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Debug)]
+pub enum Suite {
+    /// Provisioning, buffers, static capacity, validation
+    Regression,
+    /// Drift, expiration, termination, repair
+    Disruption,
+    /// Scale-out and consolidation against thresholds
+    Performance,
+    /// Dynamic resource allocation
+    Dra,
+}
+
+impl Suite {
+    /// As in the suite's folder and in the file names of its tables.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Disruption => "disruption",
+            Self::Performance => "performance",
+            Self::Dra => "dra",
+        }
+    }
+}
+
+/// Runs the suites; fails when a spec failed.
+pub fn run(task: &Conformance) -> Result<ExitCode> {
+    let upstream = Upstream::prepare(&task.suites)?;
+    let program = match &task.binary {
+        Some(binary) => binary.canonicalize().with_context(|| format!("--binary {}", binary.display()))?,
+        None => upstream.controller()?,
+    };
+    fs::create_dir_all(&task.out)?;
+    let out = task.out.canonicalize()?;
+    let name = if task.reference { "reference" } else { "dovetail" };
+    let tables = if task.focus.is_some() { out.clone() } else { workspace().join("docs/conformance") };
+    let specs = upstream.specs(&task.suites, task.focus.as_deref())?;
+    let mut report = Report::new(tables, name, &specs);
+    let run = Run { upstream: &upstream, program: &program, out: &out };
+    let failed = run.all(specs, task.shards, &mut report)?;
+    let left = run.again(failed, &mut report)?;
+    eprintln!("{}", report.summary());
+    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+struct Run<'a> {
+    upstream: &'a Upstream,
+    program: &'a Path,
+    out: &'a Path,
+}
+
+impl Run<'_> {
+    /// Runs all specs on `shards` clusters, the longest first, and returns those that failed.
+    fn all(&self, mut specs: Vec<Spec>, shards: usize, report: &mut Report) -> Result<Vec<Spec>> {
+        specs.sort_by(|a, b| report.expected_seconds(b).total_cmp(&report.expected_seconds(a)));
+        let queue = Mutex::new(VecDeque::from(specs));
+        let report = Mutex::new(report);
+        let failed = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            let shards: Vec<_> = (0..shards).map(|shard| scope.spawn({
+                let (queue, report, failed) = (&queue, &report, &failed);
+                move || self.shard(shard, queue, report, failed)
+            })).collect();
+            shards.into_iter().try_for_each(|shard| shard.join().unwrap_or_else(|_| anyhow::bail!("a shard panicked")))
+        })?;
+        Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shard(
+        &self,
+        shard: usize,
+        queue: &Mutex<VecDeque<Spec>>,
+        report: &Mutex<&mut Report>,
+        failed: &Mutex<Vec<Spec>>,
+    ) -> Result<()> {
+        let mut bench = Bench::new(self.upstream, self.program, self.out, format!("shard-{shard}"));
+        loop {
+            let next = lock(queue).pop_front();
+            let Some(spec) = next else { return Ok(()) };
+            let outcome = bench.run(&spec)?;
+            lock(report).record(&spec, &outcome)?;
+            if outcome.verdict == Verdict::Failed {
+                lock(failed).push(spec);
+            }
+        }
+    }
+
+    /// Repeats what failed, one after the other; returns how many failed again.
+    fn again(&self, failed: Vec<Spec>, report: &mut Report) -> Result<usize> {
+        let mut bench = Bench::new(self.upstream, self.program, self.out, "again".to_owned());
+        let mut left = 0;
+        for spec in failed {
+            let outcome = Outcome { repeated: true, ..bench.run(&spec)? };
+            left += usize::from(outcome.verdict == Verdict::Failed);
+            report.record(&spec, &outcome)?;
+        }
+        Ok(left)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The root of this repository.
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}

@@ -1,0 +1,169 @@
+//! How do verdicts become the tables under `docs/conformance`? Written anew after every spec, so that an interrupted run
+//! leaves what it found.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::spec::{Outcome, Spec, Verdict};
+use super::upstream::VERSION;
+use super::{Suite, workspace};
+
+/// A line of the JSON table.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    spec: String,
+    verdict: Verdict,
+    seconds: f64,
+    /// The verdict is that of a second try.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+    /// Why it did not pass.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+}
+
+/// The verdicts so far.
+pub struct Report {
+    tables: PathBuf,
+    name: &'static str,
+    /// In the order of the suites.
+    specs: Vec<Spec>,
+    outcomes: BTreeMap<(Suite, String), Outcome>,
+    expected: BTreeMap<(Suite, String), f64>,
+    runs: usize,
+}
+
+impl Report {
+    /// Tables in the folder `tables`, for the controller called `name`.
+    pub fn new(tables: PathBuf, name: &'static str, specs: &[Spec]) -> Self {
+        Self {
+            tables,
+            name,
+            specs: specs.to_vec(),
+            outcomes: BTreeMap::new(),
+            expected: expected(specs),
+            runs: 0,
+        }
+    }
+
+    /// How long the reference took, or a guess that puts the unknown in the middle.
+    pub fn expected_seconds(&self, spec: &Spec) -> f64 {
+        self.expected.get(&key(spec)).copied().unwrap_or(60.0)
+    }
+
+    /// Takes note of a run, says so, and writes the tables.
+    pub fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
+        self.runs += 1;
+        let again = if outcome.repeated { " (again)" } else { "" };
+        let (suite, text) = key(spec);
+        let verdict = word(outcome.verdict);
+        eprintln!("[{}/{}] {verdict}{again} {:.0} s  {}: {text}", self.runs, self.specs.len(), outcome.seconds, suite.name());
+        self.outcomes.insert(key(spec), outcome.clone());
+        self.write(suite)
+    }
+
+    /// One line for each suite.
+    pub fn summary(&self) -> String {
+        let mut suites: Vec<_> = self.specs.iter().map(|spec| spec.suite).collect();
+        suites.dedup();
+        let lines: Vec<_> = suites.into_iter().map(|suite| format!("{}: {}", suite.name(), self.counts(suite))).collect();
+        lines.join("\n")
+    }
+
+    fn counts(&self, suite: Suite) -> String {
+        let rows = self.rows(suite);
+        let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+        let total = self.specs.iter().filter(|spec| spec.suite == suite).count();
+        let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+        let mut line = format!(
+            "{} passed, {} failed, {} skipped of {total} specs, {seconds:.0} s one after the other",
+            count(Verdict::Passed),
+            count(Verdict::Failed),
+            count(Verdict::Skipped)
+        );
+        let missing = total - rows.len();
+        if missing > 0 {
+            let _ = write!(line, "; **{missing} not run yet**");
+        }
+        line
+    }
+
+    fn rows(&self, suite: Suite) -> Vec<Row> {
+        let specs = self.specs.iter().filter(|spec| spec.suite == suite);
+        specs.filter_map(|spec| self.outcomes.get(&key(spec)).map(|outcome| row(spec, outcome))).collect()
+    }
+
+    fn write(&self, suite: Suite) -> Result<()> {
+        fs::create_dir_all(&self.tables)?;
+        let table = self.tables.join(format!("{}-{}", suite.name(), self.name));
+        let rows = self.rows(suite);
+        replace(&table.with_extension("json"), &(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        replace(&table.with_extension("md"), &self.markdown(suite, &rows))
+    }
+
+    fn markdown(&self, suite: Suite, rows: &[Row]) -> String {
+        let whose = if self.name == "reference" { "upstream's own kwok controller" } else { "Dovetail" };
+        let mut text = format!(
+            "# Upstream's {} suite ({VERSION}) against {whose}\n\n{}.\n\n\
+             Made by `cargo xtask conformance`; seconds depend on the machine and its load. \
+             \"again\" marks specs that failed beside others and whose verdict is that of a second run, alone.\n\n\
+             | spec | verdict | seconds |\n|---|---|---|\n",
+            suite.name(),
+            self.counts(suite)
+        );
+        for row in rows {
+            let again = if row.repeated { ", again" } else { "" };
+            let spec = row.spec.replace('|', "\\|");
+            let _ = writeln!(text, "| {spec} | {}{again} | {:.0} |", word(row.verdict), row.seconds);
+        }
+        for row in rows.iter().filter(|row| row.verdict != Verdict::Passed) {
+            let reason: Vec<_> = row.reason.lines().map(|line| format!("    {}", line.trim_end())).collect();
+            let _ = write!(text, "\n**{}**: {}\n\n{}\n", row.spec, word(row.verdict), reason.join("\n"));
+        }
+        text
+    }
+}
+
+fn row(spec: &Spec, outcome: &Outcome) -> Row {
+    let reason = if outcome.verdict == Verdict::Passed { String::new() } else { outcome.reason.clone() };
+    let seconds = (outcome.seconds * 10.0).round() / 10.0;
+    Row { spec: spec.text.clone(), verdict: outcome.verdict, seconds, repeated: outcome.repeated, reason }
+}
+
+fn key(spec: &Spec) -> (Suite, String) {
+    (spec.suite, spec.text.clone())
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "FAILED",
+        Verdict::Skipped => "skipped",
+    }
+}
+
+/// What the committed tables say about how long each spec takes. Without one the order does not matter much.
+fn expected(specs: &[Spec]) -> BTreeMap<(Suite, String), f64> {
+    let mut suites: Vec<_> = specs.iter().map(|spec| spec.suite).collect();
+    suites.dedup();
+    let mut expected = BTreeMap::new();
+    for suite in suites {
+        let path = workspace().join(format!("docs/conformance/{}-reference.json", suite.name()));
+        let rows: Vec<Row> =
+            fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        expected.extend(rows.into_iter().map(|row| ((suite, row.spec), row.seconds)));
+    }
+    expected
+}
+
+/// A reader never sees half a table.
+fn replace(path: &Path, content: &str) -> Result<()> {
+    let fresh = path.with_extension("fresh");
+    fs::write(&fresh, content).with_context(|| format!("writing {}", fresh.display()))?;
+    fs::rename(&fresh, path).with_context(|| format!("writing {}", path.display()))
+}
