@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use rig::client::media;
 use rig::{Client, Response};
 use serde_json::{Value, json};
@@ -12,10 +12,13 @@ use crate::corpus::{Case, Request, Verdict};
 
 const FOR_SHOW: &str = "?dryRun=All&fieldValidation=Strict";
 
+/// In place of an HTTP status: the object that was to be changed could not be made in the first place.
+const NOT_BEGUN: u16 = 0;
+
 /// An answer, fit for comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The HTTP status.
+    /// The HTTP status, or 0 when the object that was to be changed could not be made.
     pub status: u16,
     /// Why it refused.
     pub causes: BTreeSet<Cause>,
@@ -90,7 +93,7 @@ fn in_one_order(message: &str) -> String {
 /// Ownership of fields stays in: it shows which lists are merged and which are replaced.
 fn without_noise(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        ["uid", "resourceVersion", "creationTimestamp"].map(|key| metadata.remove(key));
+        metadata.retain(|key, _| !["uid", "resourceVersion", "creationTimestamp"].contains(&key.as_str()));
     }
     for owned in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
         owned["time"].take();
@@ -100,7 +103,10 @@ fn without_noise(mut object: Value) -> Value {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.status)?;
+        match self.status {
+            NOT_BEGUN => write!(f, "no to the object that the case begins with")?,
+            status => write!(f, "{status}")?,
+        }
         for Cause { field, reason, message } in &self.causes {
             write!(f, "\n        {field} {reason}: {message}")?;
         }
@@ -118,30 +124,37 @@ pub fn ask(client: &Client, case: &Case, number: usize) -> Result<Answer> {
     }
     let name = format!("case-{number}");
     let place = format!("{collection}/{name}");
-    let created = create(client, &collection, &name, case)?;
-    let version = &created["metadata"]["resourceVersion"];
+    let begin = identified(&case.object, &name, &Value::Null, Part::Spec);
+    let created = send("POST", &format!("{collection}?fieldValidation=Strict"), &begin)?;
+    if !created.ok() {
+        return Ok(Answer { status: NOT_BEGUN, ..Answer::new(created) });
+    }
+    let version = &created.json["metadata"]["resourceVersion"];
     let response = match &case.request {
         Request::Create | Request::Store => client.request("GET", &place, None, media::JSON),
-        Request::Update(object) => send("PUT", &format!("{place}{FOR_SHOW}"), &identified(object, &name, version)),
+        Request::Update(object) => send("PUT", &format!("{place}{FOR_SHOW}"), &identified(object, &name, version, Part::Whole)),
         Request::Status => {
-            send("PUT", &format!("{place}/status{FOR_SHOW}"), &identified(&case.object, &name, version))
+            send("PUT", &format!("{place}/status{FOR_SHOW}"), &identified(&case.object, &name, version, Part::Whole))
         }
         Request::Scale(size) => send("PUT", &format!("{place}/scale?dryRun=All"), &scale(&name, *size)),
     };
     Ok(Answer::new(response?))
 }
 
-fn create(client: &Client, collection: &str, name: &str, case: &Case) -> Result<Value> {
-    let object = identified(&case.object, name, &Value::Null);
-    let created = client.request("POST", &format!("{collection}?fieldValidation=Strict"), Some(&object), media::JSON)?;
-    ensure!(created.ok(), "{} · {}: the object to begin with is refused: {}", case.file, case.name, created.message());
-    Ok(created.json)
+/// Which parts of an object a request carries.
+#[derive(PartialEq)]
+enum Part {
+    Spec,
+    Whole,
 }
 
-fn identified(object: &Value, name: &str, version: &Value) -> Value {
+fn identified(object: &Value, name: &str, version: &Value, part: Part) -> Value {
     let mut object = object.clone();
     object["metadata"]["name"] = json!(name);
     object["metadata"]["resourceVersion"] = version.clone();
+    if part == Part::Spec {
+        object["status"].take();
+    }
     object
 }
 

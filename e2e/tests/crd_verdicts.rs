@@ -1,13 +1,14 @@
 //! Do our CRDs give users the same answers as upstream's? Every case of `e2e/corpus`, on real API servers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use e2e::answer::{Answer, ask};
-use e2e::corpus::{self, Case};
+use e2e::corpus::{self, Case, Kind};
 use e2e::crd_set::{CrdSet, outline};
 use e2e::difference;
 use rig::{Client, Cluster};
@@ -19,43 +20,65 @@ const SHOWN: usize = 60;
 
 #[test]
 fn plain_crds_answer_like_upstreams() -> Result<()> {
-    answers_agree(CrdSet::Core)
+    let report = compare(CrdSet::Core)?;
+    assert!(report.differences.is_empty(), "{report}");
+    Ok(())
 }
 
 #[test]
 fn kwok_crds_answer_like_upstreams() -> Result<()> {
-    answers_agree(CrdSet::Kwok)
+    let report = compare(CrdSet::Kwok)?;
+    assert!(report.differences.is_empty(), "{report}");
+    Ok(())
 }
 
 #[test]
 fn aws_crds_answer_like_upstreams() -> Result<()> {
-    answers_agree(CrdSet::Aws)
+    let report = compare(CrdSet::Aws)?;
+    assert!(report.differences.is_empty(), "{report}");
+    Ok(())
 }
 
 #[test]
 fn azure_crds_answer_as_the_contract_states() -> Result<()> {
-    answers_agree(CrdSet::Azure)
+    let report = compare(CrdSet::Azure)?;
+    assert!(report.differences.is_empty(), "{report}");
+    Ok(())
 }
 
-fn answers_agree(set: CrdSet) -> Result<()> {
+fn compare(set: CrdSet) -> Result<Report> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let cases: Vec<Case> = corpus::load(&root)?.into_iter().filter(|case| case.sets.contains(&set)).collect();
     let servers = Servers::start(set)?;
     let mut differences = servers.compare_outlines()?;
     differences.extend(servers.compare_answers(&cases)?);
-    eprintln!("{}", summary(set, &cases));
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let shown = differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
-    bail!("{} differences under the {set:?} CRDs, {} cases\n{shown}", differences.len(), cases.len());
-}
-
-fn summary(set: CrdSet, cases: &[Case]) -> String {
     let mut counts = BTreeMap::new();
     cases.iter().for_each(|case| *counts.entry(case.kind).or_insert(0) += 1);
-    let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
-    format!("{set:?} CRDs: {} cases ({})", cases.len(), counts.join(", "))
+    let report = Report { set, counts, differences };
+    eprintln!("{}", report.summary());
+    Ok(report)
+}
+
+/// What came of all cases under one set of CRDs.
+struct Report {
+    set: CrdSet,
+    counts: BTreeMap<Kind, usize>,
+    differences: Vec<String>,
+}
+
+impl Report {
+    fn summary(&self) -> String {
+        let kinds: Vec<_> = self.counts.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
+        let (cases, differences) = (self.counts.values().sum::<usize>(), self.differences.len());
+        format!("{:?} CRDs: {cases} cases ({}), {differences} differences", self.set, kinds.join(", "))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.summary())?;
+        self.differences.iter().take(SHOWN).try_for_each(|difference| write!(f, "\n{difference}"))
+    }
 }
 
 /// An API server with CRDs installed.

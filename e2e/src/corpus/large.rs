@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 /// `value` with every `$list`, `$map` and `$chars` in it built; `{i}` inside counts from zero.
-pub fn build(value: &Value) -> Result<Value> {
+pub(super) fn build(value: &Value) -> Result<Value> {
     numbered(value, None)
 }
 

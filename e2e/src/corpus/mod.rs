@@ -147,10 +147,15 @@ impl Topic {
     fn spell_out(&self, root: &FsPath, file: &str, cases: &mut Vec<Case>) -> Result<()> {
         let tabled: Vec<Row> = self.tables.iter().flat_map(file::Table::rows).collect();
         for (kind, prefix) in self.prefixes()? {
+            let base = read(&kind.base(root))?;
             let rows = self.cases.iter().chain(&tabled);
             for row in rows.filter(|row| row.only.as_ref().is_none_or(|only| only.contains(&kind))) {
-                let case = self.case(root, file, kind, &prefix, row).with_context(|| format!("case {:?}", row.name))?;
-                cases.push(case);
+                let start = match &row.manifest {
+                    Some(name) => read(&root.join("mission/manifests").join(name))?,
+                    None => Value::clone(&base),
+                };
+                let case = self.case(file, kind, &prefix, row, start);
+                cases.push(case.with_context(|| format!("case {:?}", row.name))?);
             }
         }
         Ok(())
@@ -163,12 +168,7 @@ impl Topic {
         }
     }
 
-    fn case(&self, root: &FsPath, file: &str, kind: Kind, prefix: &Path, row: &Row) -> Result<Case> {
-        let start = match &row.manifest {
-            Some(name) => root.join("mission/manifests").join(name),
-            None => kind.base(root),
-        };
-        let mut object: Value = read(&start)?;
+    fn case(&self, file: &str, kind: Kind, prefix: &Path, row: &Row, mut object: Value) -> Result<Case> {
         change(&mut object, prefix, &self.common, &[])?;
         change(&mut object, prefix, &row.set, &row.remove)?;
         let stated = row.expect != Verdict::Invalid || row.field.is_some() || row.message.is_some();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
@@ -85,15 +85,21 @@ impl Step {
                 Self::Index(_) => Value::Array(Vec::new()),
             };
         }
-        match (self, value) {
-            (Self::Key(key), Value::Object(map)) => Ok(map.entry(key).or_insert(Value::Null)),
-            (Self::Index(at), Value::Array(list)) if *at <= list.len() => {
-                if *at == list.len() {
-                    list.push(Value::Null);
+        match self {
+            Self::Key(key) => match value {
+                Value::Object(map) => Ok(map.entry(key).or_insert(Value::Null)),
+                found => bail!("no room for the key {key} in {found}"),
+            },
+            Self::Index(at) => match value {
+                Value::Array(list) => {
+                    ensure!(*at <= list.len(), "no room for item {at} in a list of {}", list.len());
+                    if *at == list.len() {
+                        list.push(Value::Null);
+                    }
+                    Ok(&mut list[*at])
                 }
-                Ok(&mut list[*at])
-            }
-            (step, found) => bail!("no room for {step:?} in {found}"),
+                found => bail!("no room for item {at} in {found}"),
+            },
         }
     }
 }
@@ -160,7 +166,7 @@ mod tests {
     #[test]
     fn list_does_not_grow_by_more_than_one() {
         let error = path("list[1]").put(&mut json!({"list": []}), json!(1)).unwrap_err();
-        assert_eq!(format!("{error:#}"), "set list[1]: no room for Index(1) in []");
+        assert_eq!(format!("{error:#}"), "set list[1]: no room for item 1 in a list of 0");
     }
 
     #[test]
