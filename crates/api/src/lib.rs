@@ -3,12 +3,22 @@
 #![allow(unreachable_pub)]
 
 mod absent_spec;
+pub mod annotations;
+pub mod autoscaling;
 pub mod condition;
 pub mod crds;
 pub mod duration;
+pub mod finalizers;
 pub mod hash;
+pub mod karpenter;
 pub mod kwok;
+pub mod labels;
 mod open_enum;
+mod pattern;
 pub mod provider;
 pub mod quantity;
+pub mod taints;
 pub mod time;
+
+/// The release of Karpenter core whose API this crate is.
+pub const KARPENTER_VERSION: &str = "v1.15.0";
