@@ -53,39 +53,67 @@ impl Answer {
         if self.verdict() != Some(case.expect) {
             return Some(format!("stated {:?}", case.expect));
         }
-        if let Some(field) = case.field.as_ref().filter(|field| !self.causes.iter().any(|c| &c.field == *field)) {
+        if let Some(field) = case
+            .field
+            .as_ref()
+            .filter(|field| !self.causes.iter().any(|c| &c.field == *field))
+        {
             return Some(format!("stated to blame {field}"));
         }
-        if let Some(message) = case.message.as_ref().filter(|m| !self.causes.iter().any(|c| c.message.contains(*m))) {
+        if let Some(message) = case
+            .message
+            .as_ref()
+            .filter(|m| !self.causes.iter().any(|c| c.message.contains(*m)))
+        {
             return Some(format!("stated to say {message:?}"));
         }
-        let (path, stated) = case.becomes.iter().find(|(path, stated)| path.get(&self.object) != *stated)?;
+        let (path, stated) = case
+            .becomes
+            .iter()
+            .find(|(path, stated)| path.get(&self.object) != *stated)?;
         Some(format!("stated {path} = {stated}, found {}", path.get(&self.object)))
     }
 
     fn new(response: Response) -> Self {
         let Response { status, json } = response;
         if (200..300).contains(&status) {
-            return Self { status, causes: BTreeSet::new(), object: without_noise(json) };
+            return Self {
+                status,
+                causes: BTreeSet::new(),
+                object: without_noise(json),
+            };
         }
-        let detailed = json["details"]["causes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let detailed = json["details"]["causes"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let whole = [json!({"reason": json["reason"], "message": json.get("message").unwrap_or(&json)})];
         let causes = if detailed.is_empty() { &whole } else { detailed };
-        Self { status, causes: causes.iter().map(Cause::new).collect(), object: Value::Null }
+        Self {
+            status,
+            causes: causes.iter().map(Cause::new).collect(),
+            object: Value::Null,
+        }
     }
 }
 
 impl Cause {
     fn new(cause: &Value) -> Self {
         let [field, reason, message] = ["field", "reason", "message"].map(|k| cause[k].as_str().unwrap_or_default());
-        Self { field: field.to_owned(), reason: reason.to_owned(), message: in_one_order(message) }
+        Self {
+            field: field.to_owned(),
+            reason: reason.to_owned(),
+            message: in_one_order(message),
+        }
     }
 }
 
 /// The values of an enum are a set; the server lists them in the order of the schema.
 fn in_one_order(message: &str) -> String {
     const LIST: &str = "supported values: ";
-    let Some((before, values)) = message.split_once(LIST) else { return message.to_owned() };
+    let Some((before, values)) = message.split_once(LIST) else {
+        return message.to_owned();
+    };
     let values: BTreeSet<&str> = values.split(", ").collect();
     format!("{before}{LIST}{}", values.into_iter().collect::<Vec<_>>().join(", "))
 }
@@ -116,26 +144,41 @@ impl fmt::Display for Answer {
 
 /// Asks the server about `case`. `number` makes the names of stored objects differ between cases.
 pub fn ask(client: &Client, case: &Case, number: usize) -> Result<Answer> {
-    let version = case.object["apiVersion"].as_str().context("the object has no apiVersion")?;
+    let version = case.object["apiVersion"]
+        .as_str()
+        .context("the object has no apiVersion")?;
     let collection = format!("/apis/{version}/{}", case.kind.collection());
     let send = |method, path: &str, body| client.request(method, path, Some(body), media::JSON);
     if case.request == Request::Create {
-        return Ok(Answer::new(send("POST", &format!("{collection}{FOR_SHOW}"), &case.object)?));
+        return Ok(Answer::new(send(
+            "POST",
+            &format!("{collection}{FOR_SHOW}"),
+            &case.object,
+        )?));
     }
     let name = format!("case-{number}");
     let place = format!("{collection}/{name}");
     let begin = identified(&case.object, &name, &Value::Null, Part::Spec);
     let created = send("POST", &format!("{collection}?fieldValidation=Strict"), &begin)?;
     if !created.ok() {
-        return Ok(Answer { status: NOT_BEGUN, ..Answer::new(created) });
+        return Ok(Answer {
+            status: NOT_BEGUN,
+            ..Answer::new(created)
+        });
     }
     let version = &created.json["metadata"]["resourceVersion"];
     let response = match &case.request {
         Request::Create | Request::Store => client.request("GET", &place, None, media::JSON),
-        Request::Update(object) => send("PUT", &format!("{place}{FOR_SHOW}"), &identified(object, &name, version, Part::Whole)),
-        Request::Status => {
-            send("PUT", &format!("{place}/status{FOR_SHOW}"), &identified(&case.object, &name, version, Part::Whole))
-        }
+        Request::Update(object) => send(
+            "PUT",
+            &format!("{place}{FOR_SHOW}"),
+            &identified(object, &name, version, Part::Whole),
+        ),
+        Request::Status => send(
+            "PUT",
+            &format!("{place}/status{FOR_SHOW}"),
+            &identified(&case.object, &name, version, Part::Whole),
+        ),
         Request::Scale(size) => send("PUT", &format!("{place}/scale?dryRun=All"), &scale(&name, *size)),
     };
     Ok(Answer::new(response?))

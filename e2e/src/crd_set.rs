@@ -55,7 +55,10 @@ impl CrdSet {
             Self::Azure => &[Provider::Azure],
         };
         let documents = api::crds::installation(providers);
-        let documents = documents.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let documents = documents
+            .iter()
+            .map(serde_json::to_string)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(documents.join("\n---\n"))
     }
 }

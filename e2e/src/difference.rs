@@ -40,6 +40,9 @@ mod tests {
     fn each_differing_place_is_named_once() {
         let left = json!({"a": {"b": [1, 2], "same": true}, "list": [1]});
         let right = json!({"a": {"b": [1, 3], "same": true, "more": "x"}, "list": []});
-        assert_eq!(places(&left, &right), ["a.b[1]: 2 ≠ 3", "a.more: null ≠ \"x\"", "list: [1] ≠ []"]);
+        assert_eq!(
+            places(&left, &right),
+            ["a.b[1]: 2 ≠ 3", "a.more: null ≠ \"x\"", "list: [1] ≠ []"]
+        );
     }
 }

@@ -48,13 +48,20 @@ fn azure_crds_answer_as_the_contract_states() -> Result<()> {
 
 fn compare(set: CrdSet) -> Result<Report> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let cases: Vec<Case> = corpus::load(&root)?.into_iter().filter(|case| case.sets.contains(&set)).collect();
+    let cases: Vec<Case> = corpus::load(&root)?
+        .into_iter()
+        .filter(|case| case.sets.contains(&set))
+        .collect();
     let servers = Servers::start(set)?;
     let mut differences = servers.compare_outlines()?;
     differences.extend(servers.compare_answers(&cases)?);
     let mut counts = BTreeMap::new();
     cases.iter().for_each(|case| *counts.entry(case.kind).or_insert(0) += 1);
-    let report = Report { set, counts, differences };
+    let report = Report {
+        set,
+        counts,
+        differences,
+    };
     eprintln!("{}", report.summary());
     Ok(report)
 }
@@ -68,16 +75,27 @@ struct Report {
 
 impl Report {
     fn summary(&self) -> String {
-        let kinds: Vec<_> = self.counts.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
+        let kinds: Vec<_> = self
+            .counts
+            .iter()
+            .map(|(kind, count)| format!("{kind:?} {count}"))
+            .collect();
         let (cases, differences) = (self.counts.values().sum::<usize>(), self.differences.len());
-        format!("{:?} CRDs: {cases} cases ({}), {differences} differences", self.set, kinds.join(", "))
+        format!(
+            "{:?} CRDs: {cases} cases ({}), {differences} differences",
+            self.set,
+            kinds.join(", ")
+        )
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.summary())?;
-        self.differences.iter().take(SHOWN).try_for_each(|difference| write!(f, "\n{difference}"))
+        self.differences
+            .iter()
+            .take(SHOWN)
+            .try_for_each(|difference| write!(f, "\n{difference}"))
     }
 }
 
@@ -111,14 +129,22 @@ impl Servers {
         thread::scope(|scope| {
             let upstream = scope.spawn(|| set.upstream()?.map(|crds| Server::start(&crds)).transpose());
             let ours = Server::start(&set.ours()?).context("with our CRDs");
-            let upstream = upstream.join().map_err(|_| anyhow!("starting upstream's server panicked"))?;
-            Ok(Self { set, upstream: upstream.context("with upstream's CRDs")?, ours: ours? })
+            let upstream = upstream
+                .join()
+                .map_err(|_| anyhow!("starting upstream's server panicked"))?;
+            Ok(Self {
+                set,
+                upstream: upstream.context("with upstream's CRDs")?,
+                ours: ours?,
+            })
         })
     }
 
     /// Names, versions, printer columns and subresources of the kinds.
     fn compare_outlines(&self) -> Result<Vec<String>> {
-        let Some(upstream) = &self.upstream else { return Ok(Vec::new()) };
+        let Some(upstream) = &self.upstream else {
+            return Ok(Vec::new());
+        };
         let mut differences = Vec::new();
         for crd in &upstream.crds {
             if !self.ours.crds.contains(crd) {
@@ -137,13 +163,17 @@ impl Servers {
             let mut found = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(case) = cases.get(number) else { return Ok(found) };
+                let Some(case) = cases.get(number) else {
+                    return Ok(found);
+                };
                 found.extend(self.compare(case, number)?.map(|difference| (number, difference)));
             }
         };
         let mut found = thread::scope(|scope| -> Result<Vec<_>> {
             let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-            let found = workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow!("a worker panicked"))?);
+            let found = workers
+                .into_iter()
+                .map(|worker| worker.join().map_err(|_| anyhow!("a worker panicked"))?);
             Ok(found.collect::<Result<Vec<_>>>()?.concat())
         })?;
         found.sort();
@@ -151,8 +181,13 @@ impl Servers {
     }
 
     fn compare(&self, case: &Case, number: usize) -> Result<Option<String>> {
-        let judge = self.upstream.as_ref().filter(|_| !(self.set == CrdSet::Aws && case.newer_than_aws));
-        let upstream = judge.map(|server| ask(server.client(), case, number).context("upstream")).transpose()?;
+        let judge = self
+            .upstream
+            .as_ref()
+            .filter(|_| !(self.set == CrdSet::Aws && case.newer_than_aws));
+        let upstream = judge
+            .map(|server| ask(server.client(), case, number).context("upstream"))
+            .transpose()?;
         let ours = ask(self.ours.client(), case, number).context("ours")?;
         let mut lines = Vec::new();
         lines.extend(upstream.as_ref().and_then(|answer| departure("upstream", answer, case)));
@@ -166,7 +201,9 @@ impl Servers {
 }
 
 fn departure(party: &str, answer: &Answer, case: &Case) -> Option<String> {
-    answer.departure(case).map(|departure| format!("{departure}; {party} says {answer}"))
+    answer
+        .departure(case)
+        .map(|departure| format!("{departure}; {party} says {answer}"))
 }
 
 fn disagreement(upstream: &Answer, ours: &Answer) -> Vec<String> {
@@ -174,5 +211,8 @@ fn disagreement(upstream: &Answer, ours: &Answer) -> Vec<String> {
         return vec![format!("upstream says {upstream}"), format!("ours says     {ours}")];
     }
     let places = difference::places(&upstream.object, &ours.object);
-    places.iter().map(|place| format!("{place} (upstream ≠ ours)")).collect()
+    places
+        .iter()
+        .map(|place| format!("{place} (upstream ≠ ours)"))
+        .collect()
 }

@@ -98,7 +98,10 @@ impl Table {
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let valid = self.valid.iter().map(|value| self.row(value, Verdict::Valid, None));
         let blamed = self.field.clone().unwrap_or_else(|| self.at.to_string());
-        let invalid = self.invalid.iter().map(move |value| self.row(value, Verdict::Invalid, Some(blamed.clone())));
+        let invalid = self
+            .invalid
+            .iter()
+            .map(move |value| self.row(value, Verdict::Invalid, Some(blamed.clone())));
         valid.chain(invalid)
     }
 

@@ -15,7 +15,10 @@ fn numbered(value: &Value, number: Option<usize>) -> Result<Value> {
             Some("$map") => entries(map),
             Some("$chars") => chars(map),
             Some(word) => bail!("{word} is not one of $list, $map, $chars"),
-            None => map.iter().map(|(k, v)| Ok((count(k, number), numbered(v, number)?))).collect::<Result<Value>>(),
+            None => map
+                .iter()
+                .map(|(k, v)| Ok((count(k, number), numbered(v, number)?)))
+                .collect::<Result<Value>>(),
         },
         Value::Array(items) => items.iter().map(|item| numbered(item, number)).collect(),
         Value::String(text) => Ok(Value::String(count(text, number))),
@@ -29,11 +32,16 @@ fn count(text: &str, number: Option<usize>) -> String {
 
 fn list(map: &Map<String, Value>) -> Result<Value> {
     let of = map.get("of").context("$list needs `of`")?;
-    (0..size(map, "$list")?).map(|number| numbered(of, Some(number))).collect()
+    (0..size(map, "$list")?)
+        .map(|number| numbered(of, Some(number)))
+        .collect()
 }
 
 fn entries(map: &Map<String, Value>) -> Result<Value> {
-    let (key, value) = map.get("key").zip(map.get("value")).context("$map needs `key` and `value`")?;
+    let (key, value) = map
+        .get("key")
+        .zip(map.get("value"))
+        .context("$map needs `key` and `value`")?;
     let entry = |number| match numbered(key, Some(number))? {
         Value::String(key) => Ok((key, numbered(value, Some(number))?)),
         other => bail!("a key of $map is a string, not {other}"),
@@ -42,12 +50,18 @@ fn entries(map: &Map<String, Value>) -> Result<Value> {
 }
 
 fn chars(map: &Map<String, Value>) -> Result<Value> {
-    let of = map.get("of").map_or(Some("a"), Value::as_str).context("`of` of $chars is a string")?;
+    let of = map
+        .get("of")
+        .map_or(Some("a"), Value::as_str)
+        .context("`of` of $chars is a string")?;
     Ok(Value::String(of.chars().cycle().take(size(map, "$chars")?).collect()))
 }
 
 fn size(map: &Map<String, Value>, word: &str) -> Result<usize> {
-    let size = map.get(word).and_then(Value::as_u64).with_context(|| format!("{word} takes a number"))?;
+    let size = map
+        .get(word)
+        .and_then(Value::as_u64)
+        .with_context(|| format!("{word} takes a number"))?;
     Ok(usize::try_from(size)?)
 }
 
@@ -60,8 +74,14 @@ mod tests {
     #[test]
     fn each_word_builds_its_value() {
         for (written, built) in [
-            (json!({"$list": 2, "of": {"key": "k{i}"}}), json!([{"key": "k0"}, {"key": "k1"}])),
-            (json!({"$map": 2, "key": "k{i}", "value": "v"}), json!({"k0": "v", "k1": "v"})),
+            (
+                json!({"$list": 2, "of": {"key": "k{i}"}}),
+                json!([{"key": "k0"}, {"key": "k1"}]),
+            ),
+            (
+                json!({"$map": 2, "key": "k{i}", "value": "v"}),
+                json!({"k0": "v", "k1": "v"}),
+            ),
             (json!({"$map": 1, "key": {"$chars": 3}, "value": 1}), json!({"aaa": 1})),
             (json!({"$chars": 5, "of": "ab"}), json!("ababa")),
             (json!({"plain": ["{i}"]}), json!({"plain": ["{i}"]})),
@@ -72,6 +92,9 @@ mod tests {
 
     #[test]
     fn unknown_word_is_named() {
-        assert_eq!(build(&json!({"$repeat": 2})).unwrap_err().to_string(), "$repeat is not one of $list, $map, $chars");
+        assert_eq!(
+            build(&json!({"$repeat": 2})).unwrap_err().to_string(),
+            "$repeat is not one of $list, $map, $chars"
+        );
     }
 }

@@ -121,11 +121,16 @@ pub struct Case {
 /// All cases below `root`, in the order of files and lines.
 pub fn load(root: &FsPath) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for folder in sorted(root)?.into_iter().filter(|path| path.is_dir() && !path.ends_with("base")) {
+    for folder in sorted(root)?
+        .into_iter()
+        .filter(|path| path.is_dir() && !path.ends_with("base"))
+    {
         for file in sorted(&folder)?.into_iter().filter(|path| path.is_file()) {
             let name = file.strip_prefix(root)?.display().to_string();
             let topic: Topic = read(&file)?;
-            topic.spell_out(root, &name, &mut cases).with_context(|| format!("in {}", file.display()))?;
+            topic
+                .spell_out(root, &name, &mut cases)
+                .with_context(|| format!("in {}", file.display()))?;
         }
     }
     Ok(cases)
@@ -185,7 +190,11 @@ impl Topic {
             expect: row.expect,
             field: row.field.as_ref().map(below).transpose()?,
             message: row.message.clone(),
-            becomes: row.becomes.iter().map(|(path, value)| (path.below(prefix), value.clone())).collect(),
+            becomes: row
+                .becomes
+                .iter()
+                .map(|(path, value)| (path.below(prefix), value.clone()))
+                .collect(),
         })
     }
 
@@ -225,7 +234,9 @@ mod tests {
     #[test]
     fn corpus_covers_every_kind_well() {
         let mut counts = BTreeMap::<Kind, usize>::new();
-        corpus().iter().for_each(|case| *counts.entry(case.kind).or_default() += 1);
+        corpus()
+            .iter()
+            .for_each(|case| *counts.entry(case.kind).or_default() += 1);
         let promised = [
             (Kind::NodePool, 120),
             (Kind::NodeClaim, 50),
@@ -236,7 +247,11 @@ mod tests {
             (Kind::AksNodeClass, 70),
         ];
         for (kind, least) in promised {
-            assert!(counts[&kind] >= least, "{kind:?} has {} cases, {least} were promised", counts[&kind]);
+            assert!(
+                counts[&kind] >= least,
+                "{kind:?} has {} cases, {least} were promised",
+                counts[&kind]
+            );
         }
     }
 

@@ -37,7 +37,10 @@ impl Path {
     /// The value at this place, `null` when there is none.
     pub fn get<'a>(&self, object: &'a Value) -> &'a Value {
         const NOTHING: &Value = &Value::Null;
-        self.0.iter().try_fold(object, |value, step| step.get(value)).unwrap_or(NOTHING)
+        self.0
+            .iter()
+            .try_fold(object, |value, step| step.get(value))
+            .unwrap_or(NOTHING)
     }
 
     /// Puts `value` here, making the maps and list items on the way. A list grows by one item at a time.
@@ -52,14 +55,18 @@ impl Path {
 
     /// Takes away what is here; that nothing is here is an error, since the case then does not say what it means.
     pub fn remove(&self, object: &mut Value) -> Result<()> {
-        let Some((last, way)) = self.0.split_last() else { bail!("an empty path names nothing") };
+        let Some((last, way)) = self.0.split_last() else {
+            bail!("an empty path names nothing")
+        };
         let parent = way.iter().try_fold(object, |value, step| step.get_mut(value));
         let removed = match (parent, last) {
             (Some(Value::Object(map)), Step::Key(key)) => map.remove(key),
             (Some(Value::Array(list)), Step::Index(at)) if *at < list.len() => Some(list.remove(*at)),
             _ => None,
         };
-        removed.map(drop).with_context(|| format!("remove {self}: there is nothing"))
+        removed
+            .map(drop)
+            .with_context(|| format!("remove {self}: there is nothing"))
     }
 }
 
@@ -117,7 +124,9 @@ impl FromStr for Path {
             }
             for piece in pieces {
                 let at = piece.strip_suffix(']').and_then(|at| at.parse().ok());
-                steps.push(Step::Index(at.with_context(|| format!("{text:?} is not a path: [{piece} is not an index"))?));
+                steps.push(Step::Index(at.with_context(|| {
+                    format!("{text:?} is not a path: [{piece} is not an index")
+                })?));
             }
         }
         Ok(Self(steps))
@@ -158,7 +167,10 @@ mod tests {
         let mut object = json!({"spec": {"kept": 1}});
         path("spec.taints[0].key").put(&mut object, json!("a")).unwrap();
         path("spec.taints[1]").put(&mut object, json!({"key": "b"})).unwrap();
-        assert_eq!(object, json!({"spec": {"kept": 1, "taints": [{"key": "a"}, {"key": "b"}]}}));
+        assert_eq!(
+            object,
+            json!({"spec": {"kept": 1, "taints": [{"key": "a"}, {"key": "b"}]}})
+        );
         assert_eq!(path("spec.taints[1].key").get(&object), "b");
         assert_eq!(path("spec.taints[2].key").get(&object), &Value::Null);
     }
@@ -174,7 +186,10 @@ mod tests {
         let mut object = json!({"spec": {"taints": [{"key": "a", "value": "b"}]}});
         path("spec.taints[0].key").remove(&mut object).unwrap();
         assert_eq!(object, json!({"spec": {"taints": [{"value": "b"}]}}));
-        assert_eq!(path("spec.weight").remove(&mut object).unwrap_err().to_string(), "remove spec.weight: there is nothing");
+        assert_eq!(
+            path("spec.weight").remove(&mut object).unwrap_err().to_string(),
+            "remove spec.weight: there is nothing"
+        );
     }
 
     #[test]
@@ -187,7 +202,10 @@ mod tests {
     #[test]
     fn dollar_stands_for_the_prefix() {
         let prefix = path("spec.template.spec");
-        assert_eq!(path("$.taints[0]").below(&prefix).to_string(), "spec.template.spec.taints[0]");
+        assert_eq!(
+            path("$.taints[0]").below(&prefix).to_string(),
+            "spec.template.spec.taints[0]"
+        );
         assert_eq!(path("spec.weight").below(&prefix).to_string(), "spec.weight");
     }
 }
