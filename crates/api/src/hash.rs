@@ -9,7 +9,9 @@ const PRIME: u64 = 0x0100_0000_01b3;
 
 /// 64-bit FNV-1 (multiply, then xor: not FNV-1a).
 pub fn bytes(input: &[u8]) -> u64 {
-    input.iter().fold(OFFSET, |hash, byte| hash.wrapping_mul(PRIME) ^ u64::from(*byte))
+    input
+        .iter()
+        .fold(OFFSET, |hash, byte| hash.wrapping_mul(PRIME) ^ u64::from(*byte))
 }
 
 /// A Go `string`.
@@ -34,7 +36,11 @@ pub fn boolean(input: bool) -> u64 {
 
 /// A Go map: order-free over its entries, then finished.
 pub fn map(entries: impl IntoIterator<Item = (u64, u64)>) -> u64 {
-    finish(entries.into_iter().fold(0, |hash, (key, value)| hash ^ ordered(key, value)))
+    finish(
+        entries
+            .into_iter()
+            .fold(0, |hash, (key, value)| hash ^ ordered(key, value)),
+    )
 }
 
 /// A Go `map[string]string`.

@@ -1,3 +1,14 @@
 //! What users write and read: the Karpenter v1 API as Rust types.
+// kube's schema derive repeats each struct inside a function, where `pub` reaches nobody.
+#![allow(unreachable_pub)]
 
+mod absent_spec;
+pub mod condition;
+pub mod crds;
+pub mod duration;
 pub mod hash;
+pub mod kwok;
+mod open_enum;
+pub mod provider;
+pub mod quantity;
+pub mod time;

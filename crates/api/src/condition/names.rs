@@ -1,0 +1,1 @@
+//! Condition types and reasons.

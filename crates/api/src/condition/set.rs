@@ -1,0 +1,1 @@
+//! How the root condition follows from the others.
