@@ -3,11 +3,14 @@
 #![allow(unreachable_pub)]
 
 mod absent_spec;
+pub mod aws;
+pub mod azure;
 pub mod condition;
 pub mod crds;
 pub mod duration;
 pub mod hash;
 pub mod kwok;
+pub mod image_requirement;
 mod open_enum;
 pub mod provider;
 pub mod quantity;

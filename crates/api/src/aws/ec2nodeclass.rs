@@ -1,4 +1,5 @@
 //! `EC2NodeClass`: what instances a NodePool launches on AWS, where, and how they are set up.
+#![allow(dead_code, reason = "kube's schema derive repeats the struct to describe it, and nothing reads the copy")]
 
 use std::collections::BTreeMap;
 
