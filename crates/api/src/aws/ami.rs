@@ -50,19 +50,29 @@ impl Alias {
     /// through; here such a version finds no image, and the node class says so in its status.
     fn parse(text: &str) -> Option<Self> {
         let (family, version) = text.split_once('@')?;
-        Some(Self { family: AmiFamily::from_alias(family)?, version: version.to_owned() })
+        Some(Self {
+            family: AmiFamily::from_alias(family)?,
+            version: version.to_owned(),
+        })
     }
 }
 
 impl EC2NodeClass {
     /// The alias among the AMI selector terms, of which validation allows one.
     pub fn alias(&self) -> Option<Alias> {
-        self.spec.ami_selector_terms.iter().find_map(|term| Alias::parse(term.alias.as_deref()?))
+        self.spec
+            .ami_selector_terms
+            .iter()
+            .find_map(|term| Alias::parse(term.alias.as_deref()?))
     }
 
     /// The family to boot: `spec.amiFamily`, else that of the alias. Validation makes sure that one of them is there.
     pub fn ami_family(&self) -> AmiFamily {
-        self.spec.ami_family.clone().or_else(|| self.alias().map(|alias| alias.family)).unwrap_or(AmiFamily::Custom)
+        self.spec
+            .ami_family
+            .clone()
+            .or_else(|| self.alias().map(|alias| alias.family))
+            .unwrap_or(AmiFamily::Custom)
     }
 }
 
@@ -107,7 +117,12 @@ mod tests {
     #[test]
     fn alias_version_is_all_that_follows_the_first_at_sign() {
         let alias = |text| node_class(None, Some(text)).alias();
-        let expected = |version: &str| Some(Alias { family: AmiFamily::AL2023, version: version.to_owned() });
+        let expected = |version: &str| {
+            Some(Alias {
+                family: AmiFamily::AL2023,
+                version: version.to_owned(),
+            })
+        };
         assert_eq!(alias("al2023@v20240807"), expected("v20240807"));
         assert_eq!(alias("al2023@v1@x"), expected("v1@x"));
         assert_eq!(alias("al2023"), None);

@@ -14,8 +14,12 @@ pub struct BlockDeviceMapping {
     pub device_name: Option<String>,
     /// The EBS volume behind the device.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("has(self.snapshotID) || has(self.volumeSize)", "snapshotID or volumeSize must be defined"))]
-    #[x_kube(validation = ("!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')", "snapshotID must be set when volumeInitializationRate is set"))]
+    #[x_kube(
+        validation = Rule::new("has(self.snapshotID) || has(self.volumeSize)")
+            .message("snapshotID or volumeSize must be defined"),
+        validation = Rule::new("!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')")
+            .message("snapshotID must be set when volumeInitializationRate is set")
+    )]
     pub ebs: Option<BlockDevice>,
     /// Whether this disk holds the kubelet's root directory. At most one may.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,8 @@
 //! `EC2NodeClass`: what instances a NodePool launches on AWS, where, and how they are set up.
-#![allow(dead_code, reason = "kube's schema derive repeats the struct to describe it, and nothing reads the copy")]
+#![allow(
+    dead_code,
+    reason = "kube's schema derive repeats the struct to describe it, and nothing reads the copy"
+)]
 
 use std::collections::BTreeMap;
 
@@ -27,43 +30,73 @@ use crate::absent_spec::spec_may_be_absent;
     status = "EC2NodeClassStatus",
     derive = "PartialEq",
     derive = "Default",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Role", type_ = "string", json_path = ".spec.role", priority = "1"),
     doc = "Settings for EC2 instances. Referenced from a NodePool's nodeClassRef."
 )]
-#[x_kube(validation = ("(has(self.role) && !has(self.instanceProfile)) || (!has(self.role) && has(self.instanceProfile))", "must specify exactly one of ['role', 'instanceProfile']"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'al2') ? (self.amiFamily == 'Custom' || self.amiFamily == 'AL2') : true)", "if set, amiFamily must be 'AL2' or 'Custom' when using an AL2 alias"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'al2023') ? (self.amiFamily == 'Custom' || self.amiFamily == 'AL2023') : true)", "if set, amiFamily must be 'AL2023' or 'Custom' when using an AL2023 alias"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'bottlerocket') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Bottlerocket') : true)", "if set, amiFamily must be 'Bottlerocket' or 'Custom' when using a Bottlerocket alias"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2019') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2019') : true)", "if set, amiFamily must be 'Windows2019' or 'Custom' when using a Windows2019 alias"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2022') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2022') : true)", "if set, amiFamily must be 'Windows2022' or 'Custom' when using a Windows2022 alias"))]
-#[x_kube(validation = ("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2025') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2025') : true)", "if set, amiFamily must be 'Windows2025' or 'Custom' when using a Windows2025 alias"))]
-#[x_kube(validation = ("self.amiSelectorTerms.exists(x, has(x.alias)) ? true : has(self.amiFamily)", "must specify amiFamily if amiSelectorTerms does not contain an alias"))]
+#[x_kube(
+    validation = Rule::new("(has(self.role) && !has(self.instanceProfile)) || (!has(self.role) && has(self.instanceProfile))")
+        .message("must specify exactly one of ['role', 'instanceProfile']"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'al2') ? (self.amiFamily == 'Custom' || self.amiFamily == 'AL2') : true)")
+        .message("if set, amiFamily must be 'AL2' or 'Custom' when using an AL2 alias"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'al2023') ? (self.amiFamily == 'Custom' || self.amiFamily == 'AL2023') : true)")
+        .message("if set, amiFamily must be 'AL2023' or 'Custom' when using an AL2023 alias"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'bottlerocket') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Bottlerocket') : true)")
+        .message("if set, amiFamily must be 'Bottlerocket' or 'Custom' when using a Bottlerocket alias"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2019') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2019') : true)")
+        .message("if set, amiFamily must be 'Windows2019' or 'Custom' when using a Windows2019 alias"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2022') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2022') : true)")
+        .message("if set, amiFamily must be 'Windows2022' or 'Custom' when using a Windows2022 alias"),
+    validation = Rule::new("!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == 'windows2025') ? (self.amiFamily == 'Custom' || self.amiFamily == 'Windows2025') : true)")
+        .message("if set, amiFamily must be 'Windows2025' or 'Custom' when using a Windows2025 alias"),
+    validation = Rule::new("self.amiSelectorTerms.exists(x, has(x.alias)) ? true : has(self.amiFamily)")
+        .message("must specify amiFamily if amiSelectorTerms does not contain an alias")
+)]
 pub struct EC2NodeClassSpec {
     /// Subnets to launch into: those that any term finds.
     #[schemars(length(max = 30))]
-    #[x_kube(validation = ("self.size() != 0", "subnetSelectorTerms cannot be empty"))]
-    #[x_kube(validation = ("self.all(x, has(x.tags) || has(x.id))", "expected at least one, got none, ['tags', 'id']"))]
-    #[x_kube(validation = ("!self.all(x, has(x.id) && has(x.tags))", "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term"))]
+    #[x_kube(
+        validation = Rule::new("self.size() != 0").message("subnetSelectorTerms cannot be empty"),
+        validation = Rule::new("self.all(x, has(x.tags) || has(x.id))")
+            .message("expected at least one, got none, ['tags', 'id']"),
+        validation = Rule::new("!self.all(x, has(x.id) && has(x.tags))")
+            .message("'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term")
+    )]
     pub subnet_selector_terms: Vec<SubnetSelectorTerm>,
     /// Security groups of the instances: those that any term finds.
     #[schemars(length(max = 30))]
-    #[x_kube(validation = ("self.size() != 0", "securityGroupSelectorTerms cannot be empty"))]
-    #[x_kube(validation = ("self.all(x, has(x.tags) || has(x.id) || has(x.name))", "expected at least one, got none, ['tags', 'id', 'name']"))]
-    #[x_kube(validation = ("!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))", "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term"))]
-    #[x_kube(validation = ("!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))", "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term"))]
+    #[x_kube(
+        validation = Rule::new("self.size() != 0").message("securityGroupSelectorTerms cannot be empty"),
+        validation = Rule::new("self.all(x, has(x.tags) || has(x.id) || has(x.name))")
+            .message("expected at least one, got none, ['tags', 'id', 'name']"),
+        validation = Rule::new("!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))")
+            .message("'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term"),
+        validation = Rule::new("!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))")
+            .message("'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term")
+    )]
     pub security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
     /// Capacity reservations to use: those that any term finds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 30))]
-    #[x_kube(validation = ("self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))", "expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']"))]
-    #[x_kube(validation = ("!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))", "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))")
+            .message("expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']"),
+        validation = Rule::new("!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))")
+            .message("'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term")
+    )]
     pub capacity_reservation_selector_terms: Option<Vec<CapacityReservationSelectorTerm>>,
     /// The placement group instances join.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("has(self.name) || has(self.id)", "expected at least one, got none, ['name', 'id']"))]
-    #[x_kube(validation = ("!(has(self.name) && has(self.id))", "'name' and 'id' are mutually exclusive"))]
+    #[x_kube(
+        validation = Rule::new("has(self.name) || has(self.id)")
+            .message("expected at least one, got none, ['name', 'id']"),
+        validation = Rule::new("!(has(self.name) && has(self.id))").message("'name' and 'id' are mutually exclusive")
+    )]
     pub placement_group_selector: Option<PlacementGroupSelector>,
     /// Whether instances get a public address. Unset leaves it to the subnet.
     #[serde(rename = "associatePublicIPAddress", skip_serializing_if = "Option::is_none")]
@@ -74,10 +107,16 @@ pub struct EC2NodeClassSpec {
     pub ip_prefix_count: Option<i32>,
     /// Machine images to boot: those that any term finds.
     #[schemars(length(min = 1, max = 30))]
-    #[x_kube(validation = ("self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))", "expected at least one, got none, ['tags', 'id', 'name', 'alias', 'ssmParameter']"))]
-    #[x_kube(validation = ("!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))", "'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms"))]
-    #[x_kube(validation = ("!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))", "'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms"))]
-    #[x_kube(validation = ("!(self.exists(x, has(x.alias)) && self.size() != 1)", "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))")
+            .message("expected at least one, got none, ['tags', 'id', 'name', 'alias', 'ssmParameter']"),
+        validation = Rule::new("!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))")
+            .message("'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms"),
+        validation = Rule::new("!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))")
+            .message("'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms"),
+        validation = Rule::new("!(self.exists(x, has(x.alias)) && self.size() != 1)")
+            .message("'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms")
+    )]
     pub ami_selector_terms: Vec<AmiSelectorTerm>,
     /// The image family, which decides the format of user data and the default disks. An alias implies it; without one
     /// it is required.
@@ -88,31 +127,46 @@ pub struct EC2NodeClassSpec {
     pub user_data: Option<String>,
     /// The IAM role of the nodes, for which an instance profile is made. Excludes `instanceProfile`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("self != ''", "role cannot be empty"))]
+    #[x_kube(validation = Rule::new("self != ''").message("role cannot be empty"))]
     pub role: Option<String>,
     /// The instance profile of the nodes, which must exist and carry a role. Excludes `role`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("self != ''", "instanceProfile cannot be empty"))]
+    #[x_kube(validation = Rule::new("self != ''").message("instanceProfile cannot be empty"))]
     pub instance_profile: Option<String>,
     /// Tags for the instances, volumes and other EC2 resources made for this class.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("self.all(k, k != '')", "empty tag keys aren't supported"))]
-    #[x_kube(validation = ("self.all(k, k !='eks:eks-cluster-name')", "tag contains a restricted tag matching eks:eks-cluster-name"))]
-    #[x_kube(validation = ("self.all(k, !k.startsWith('kubernetes.io/cluster') )", "tag contains a restricted tag matching kubernetes.io/cluster/"))]
-    #[x_kube(validation = ("self.all(k, k != 'karpenter.sh/nodepool')", "tag contains a restricted tag matching karpenter.sh/nodepool"))]
-    #[x_kube(validation = ("self.all(k, k !='karpenter.sh/nodeclaim')", "tag contains a restricted tag matching karpenter.sh/nodeclaim"))]
-    #[x_kube(validation = ("self.all(k, k !='karpenter.k8s.aws/ec2nodeclass')", "tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, k != '')").message("empty tag keys aren't supported"),
+        validation = Rule::new("self.all(k, k !='eks:eks-cluster-name')")
+            .message("tag contains a restricted tag matching eks:eks-cluster-name"),
+        validation = Rule::new("self.all(k, !k.startsWith('kubernetes.io/cluster') )")
+            .message("tag contains a restricted tag matching kubernetes.io/cluster/"),
+        validation = Rule::new("self.all(k, k != 'karpenter.sh/nodepool')")
+            .message("tag contains a restricted tag matching karpenter.sh/nodepool"),
+        validation = Rule::new("self.all(k, k !='karpenter.sh/nodeclaim')")
+            .message("tag contains a restricted tag matching karpenter.sh/nodeclaim"),
+        validation = Rule::new("self.all(k, k !='karpenter.k8s.aws/ec2nodeclass')")
+            .message("tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// Kubelet settings of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ?  self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent  : true", "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"))]
-    #[x_kube(validation = ("has(self.evictionSoft) ? self.evictionSoft.all(e, (e in self.evictionSoftGracePeriod)):true", "evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod"))]
-    #[x_kube(validation = ("has(self.evictionSoftGracePeriod) ? self.evictionSoftGracePeriod.all(e, (e in self.evictionSoft)):true", "evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft"))]
+    #[x_kube(
+        validation = Rule::new("has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ?  self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent  : true")
+            .message("imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"),
+        validation = Rule::new("has(self.evictionSoft) ? self.evictionSoft.all(e, (e in self.evictionSoftGracePeriod)):true")
+            .message("evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod"),
+        validation = Rule::new("has(self.evictionSoftGracePeriod) ? self.evictionSoftGracePeriod.all(e, (e in self.evictionSoft)):true")
+            .message("evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft")
+    )]
     pub kubelet: Option<KubeletConfiguration>,
     /// Disks of the instances. Unset, the image family's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 50))]
-    #[x_kube(validation = ("self.filter(x, has(x.rootVolume)?x.rootVolume==true:false).size() <= 1", "must have only one blockDeviceMappings with rootVolume"))]
+    #[x_kube(
+        validation = Rule::new("self.filter(x, has(x.rootVolume)?x.rootVolume==true:false).size() <= 1")
+            .message("must have only one blockDeviceMappings with rootVolume")
+    )]
     pub block_device_mappings: Option<Vec<BlockDeviceMapping>>,
     /// What to do with local disks. Unset, they are left alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,8 +174,12 @@ pub struct EC2NodeClassSpec {
     /// Network interfaces of the instances. Unset, one ordinary interface, and EFA ones where pods ask for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 150))]
-    #[x_kube(validation = ("self.size() == 0 || self.exists(x, x.deviceIndex == 0 && x.networkCardIndex == 0 && x.interfaceType == 'interface')", "networkInterfaces must include a primary interface with interfaceType='interface'"))]
-    #[x_kube(validation = ("self.all(x, self.filter(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex).size() == 1 && (x.interfaceType != 'efa-only' || self.filter(y, x.networkCardIndex == y.networkCardIndex && y.interfaceType == 'efa-only').size() == 1))", "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card"))]
+    #[x_kube(
+        validation = Rule::new("self.size() == 0 || self.exists(x, x.deviceIndex == 0 && x.networkCardIndex == 0 && x.interfaceType == 'interface')")
+            .message("networkInterfaces must include a primary interface with interfaceType='interface'"),
+        validation = Rule::new("self.all(x, self.filter(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex).size() == 1 && (x.interfaceType != 'efa-only' || self.filter(y, x.networkCardIndex == y.networkCardIndex && y.interfaceType == 'efa-only').size() == 1))")
+            .message("networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card")
+    )]
     pub network_interfaces: Option<Vec<NetworkInterface>>,
     /// Whether CloudWatch gathers metrics every minute.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,97 +15,159 @@ use crate::{
 };
 
 /// Says which algorithm made a recorded hash. Hashes of different versions are not compared.
-pub const EC2_NODE_CLASS_HASH_VERSION: &str = "v5";
-/// Holds the hash, on the node class and on each NodeClaim launched from it.
-pub const ANNOTATION_EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
-/// Holds the hash's version, beside the hash.
-pub const ANNOTATION_EC2_NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+pub const EC2NODECLASS_HASH_VERSION: &str = "v5";
 
 impl EC2NodeClass {
     /// The hash of everything that a running instance cannot change. The image family is hashed as resolved, so that
     /// stating what the alias implies changes nothing.
     pub fn hash(&self, ca_bundle: Option<&str>) -> String {
         let family = self.ami_family();
-        let parts = [spec(&self.spec), hash::string(family.as_str()), hash::string(ca_bundle.unwrap_or_default())];
+        let parts = [
+            self.spec.hash(),
+            hash::string(family.as_str()),
+            hash::string(ca_bundle.unwrap_or_default()),
+        ];
         hash::set(parts).to_string()
     }
 }
 
-fn spec(spec: &EC2NodeClassSpec) -> u64 {
-    Struct::new("EC2NodeClassSpec")
-        .field("PlacementGroupSelector", spec.placement_group_selector.as_ref().map(placement_group_selector))
-        .field("AssociatePublicIPAddress", spec.associate_public_ip_address.map(hash::boolean))
-        .field("UserData", spec.user_data.as_deref().map(hash::string))
-        .field("Role", spec.role.as_deref().filter(|role| !role.is_empty()).map(hash::string))
-        .field("InstanceProfile", spec.instance_profile.as_deref().map(hash::string))
-        .field("Tags", spec.tags.as_ref().map(hash::string_map))
-        .field("Kubelet", spec.kubelet.as_ref().map(kubelet))
-        .field("BlockDeviceMappings", set(spec.block_device_mappings.as_deref(), block_device_mapping))
-        .field("InstanceStorePolicy", spec.instance_store_policy.as_ref().map(|policy| hash::string(policy.as_str())))
-        .field("NetworkInterfaces", set(spec.network_interfaces.as_deref(), network_interface))
-        .field("DetailedMonitoring", spec.detailed_monitoring.map(hash::boolean))
-        .field("MetadataOptions", spec.metadata_options.as_ref().map(metadata_options))
-        .field("ConnectionTracking", spec.connection_tracking.as_ref().map(connection_tracking))
-        .field("Context", spec.context.as_deref().map(hash::string))
-        .field("CPUOptions", spec.cpu_options.as_ref().map(cpu_options))
-        .done()
+impl EC2NodeClassSpec {
+    fn hash(&self) -> u64 {
+        Struct::new("EC2NodeClassSpec")
+            .field(
+                "PlacementGroupSelector",
+                self.placement_group_selector.as_ref().map(PlacementGroupSelector::hash),
+            )
+            .field(
+                "AssociatePublicIPAddress",
+                self.associate_public_ip_address.map(hash::boolean),
+            )
+            .field("UserData", self.user_data.as_deref().map(hash::string))
+            .field(
+                "Role",
+                self.role.as_deref().filter(|role| !role.is_empty()).map(hash::string),
+            )
+            .field("InstanceProfile", self.instance_profile.as_deref().map(hash::string))
+            .field("Tags", self.tags.as_ref().map(hash::string_map))
+            .field("Kubelet", self.kubelet.as_ref().map(KubeletConfiguration::hash))
+            .field(
+                "BlockDeviceMappings",
+                set(self.block_device_mappings.as_deref(), BlockDeviceMapping::hash),
+            )
+            .field(
+                "InstanceStorePolicy",
+                self.instance_store_policy
+                    .as_ref()
+                    .map(|policy| hash::string(policy.as_str())),
+            )
+            .field(
+                "NetworkInterfaces",
+                set(self.network_interfaces.as_deref(), NetworkInterface::hash),
+            )
+            .field("DetailedMonitoring", self.detailed_monitoring.map(hash::boolean))
+            .field(
+                "MetadataOptions",
+                self.metadata_options.as_ref().map(MetadataOptions::hash),
+            )
+            .field(
+                "ConnectionTracking",
+                self.connection_tracking.as_ref().map(ConnectionTracking::hash),
+            )
+            .field("Context", self.context.as_deref().map(hash::string))
+            .field("CPUOptions", self.cpu_options.as_ref().map(CpuOptions::hash))
+            .done()
+    }
 }
 
-fn placement_group_selector(selector: &PlacementGroupSelector) -> u64 {
-    Struct::new("PlacementGroupSelector")
-        .field("Name", selector.name.as_deref().map(hash::string))
-        .field("ID", selector.id.as_deref().map(hash::string))
-        .done()
+impl PlacementGroupSelector {
+    fn hash(&self) -> u64 {
+        Struct::new("PlacementGroupSelector")
+            .field("Name", self.name.as_deref().map(hash::string))
+            .field("ID", self.id.as_deref().map(hash::string))
+            .done()
+    }
 }
 
-fn kubelet(kubelet: &KubeletConfiguration) -> u64 {
-    let grace_periods = kubelet.eviction_soft_grace_period.as_ref();
-    Struct::new("KubeletConfiguration")
-        .field("ClusterDNS", set(kubelet.cluster_dns.as_deref(), |address| hash::string(address)))
-        .field("MaxPods", kubelet.max_pods.map(hash::int32))
-        .field("PodsPerCore", kubelet.pods_per_core.map(hash::int32))
-        .field("SystemReserved", kubelet.system_reserved.as_ref().map(hash::string_map))
-        .field("KubeReserved", kubelet.kube_reserved.as_ref().map(hash::string_map))
-        .field("EvictionHard", kubelet.eviction_hard.as_ref().map(hash::string_map))
-        .field("EvictionSoft", kubelet.eviction_soft.as_ref().map(hash::string_map))
-        .field(
-            "EvictionSoftGracePeriod",
-            grace_periods.map(|map| hash::map(map.iter().map(|(signal, span)| (hash::string(signal), duration(*span))))),
-        )
-        .field("EvictionMaxPodGracePeriod", kubelet.eviction_max_pod_grace_period.map(hash::int32))
-        .field("ImageGCHighThresholdPercent", kubelet.image_gc_high_threshold_percent.map(hash::int32))
-        .field("ImageGCLowThresholdPercent", kubelet.image_gc_low_threshold_percent.map(hash::int32))
-        .field("CPUCFSQuota", kubelet.cpu_cfs_quota.map(hash::boolean))
-        .done()
+impl KubeletConfiguration {
+    fn hash(&self) -> u64 {
+        let grace_periods = self.eviction_soft_grace_period.as_ref();
+        Struct::new("KubeletConfiguration")
+            .field(
+                "ClusterDNS",
+                set(self.cluster_dns.as_deref(), |address| hash::string(address)),
+            )
+            .field("MaxPods", self.max_pods.map(hash::int32))
+            .field("PodsPerCore", self.pods_per_core.map(hash::int32))
+            .field("SystemReserved", self.system_reserved.as_ref().map(hash::string_map))
+            .field("KubeReserved", self.kube_reserved.as_ref().map(hash::string_map))
+            .field("EvictionHard", self.eviction_hard.as_ref().map(hash::string_map))
+            .field("EvictionSoft", self.eviction_soft.as_ref().map(hash::string_map))
+            .field(
+                "EvictionSoftGracePeriod",
+                grace_periods
+                    .map(|map| hash::map(map.iter().map(|(signal, span)| (hash::string(signal), duration(*span))))),
+            )
+            .field(
+                "EvictionMaxPodGracePeriod",
+                self.eviction_max_pod_grace_period.map(hash::int32),
+            )
+            .field(
+                "ImageGCHighThresholdPercent",
+                self.image_gc_high_threshold_percent.map(hash::int32),
+            )
+            .field(
+                "ImageGCLowThresholdPercent",
+                self.image_gc_low_threshold_percent.map(hash::int32),
+            )
+            .field("CPUCFSQuota", self.cpu_cfs_quota.map(hash::boolean))
+            .done()
+    }
 }
 
 /// `metav1.Duration` is a struct around the nanoseconds.
 fn duration(span: Duration) -> u64 {
     let nanos = span.as_nanos();
-    Struct::new("Duration").field("Duration", (nanos != 0).then(|| hash::int64(nanos))).done()
-}
-
-fn block_device_mapping(mapping: &BlockDeviceMapping) -> u64 {
-    let root_volume = mapping.root_volume.filter(|root| *root);
-    Struct::new("BlockDeviceMapping")
-        .field("DeviceName", mapping.device_name.as_deref().map(hash::string))
-        .field("EBS", mapping.ebs.as_ref().map(block_device))
-        .field("RootVolume", root_volume.map(hash::boolean))
+    Struct::new("Duration")
+        .field("Duration", (nanos != 0).then(|| hash::int64(nanos)))
         .done()
 }
 
-fn block_device(device: &BlockDevice) -> u64 {
-    Struct::new("BlockDevice")
-        .field("DeleteOnTermination", device.delete_on_termination.map(hash::boolean))
-        .field("Encrypted", device.encrypted.map(hash::boolean))
-        .field("IOPS", device.iops.map(hash::int64))
-        .field("KMSKeyID", device.kms_key_id.as_deref().map(hash::string))
-        .field("SnapshotID", device.snapshot_id.as_deref().map(hash::string))
-        .field("Throughput", device.throughput.map(hash::int64))
-        .field("VolumeInitializationRate", device.volume_initialization_rate.map(hash::int32))
-        .field("VolumeSize", device.volume_size.as_ref().map(|size| hash::string(&canonical_size(size))))
-        .field("VolumeType", device.volume_type.as_ref().map(|kind| hash::string(kind.as_str())))
-        .done()
+impl BlockDeviceMapping {
+    fn hash(&self) -> u64 {
+        let root_volume = self.root_volume.filter(|root| *root);
+        Struct::new("BlockDeviceMapping")
+            .field("DeviceName", self.device_name.as_deref().map(hash::string))
+            .field("EBS", self.ebs.as_ref().map(BlockDevice::hash))
+            .field("RootVolume", root_volume.map(hash::boolean))
+            .done()
+    }
+}
+
+impl BlockDevice {
+    fn hash(&self) -> u64 {
+        Struct::new("BlockDevice")
+            .field("DeleteOnTermination", self.delete_on_termination.map(hash::boolean))
+            .field("Encrypted", self.encrypted.map(hash::boolean))
+            .field("IOPS", self.iops.map(hash::int64))
+            .field("KMSKeyID", self.kms_key_id.as_deref().map(hash::string))
+            .field("SnapshotID", self.snapshot_id.as_deref().map(hash::string))
+            .field("Throughput", self.throughput.map(hash::int64))
+            .field(
+                "VolumeInitializationRate",
+                self.volume_initialization_rate.map(hash::int32),
+            )
+            .field(
+                "VolumeSize",
+                self.volume_size
+                    .as_ref()
+                    .map(|size| hash::string(&canonical_size(size))),
+            )
+            .field(
+                "VolumeType",
+                self.volume_type.as_ref().map(|kind| hash::string(kind.as_str())),
+            )
+            .done()
+    }
 }
 
 /// A volume's size as Go prints a quantity: with the largest suffix that leaves a whole number. The schema admits whole
@@ -115,38 +177,62 @@ fn canonical_size(size: &Quantity) -> String {
         let number: u64 = size.0.strip_suffix(suffix)?.parse().ok()?;
         number.is_multiple_of(step).then(|| format!("{}{above}", number / step))
     };
-    climb("Gi", 1024, "Ti").or_else(|| climb("G", 1000, "T")).unwrap_or_else(|| size.0.clone())
+    climb("Gi", 1024, "Ti")
+        .or_else(|| climb("G", 1000, "T"))
+        .unwrap_or_else(|| size.0.clone())
 }
 
-fn network_interface(interface: &NetworkInterface) -> u64 {
-    let non_zero = |index: i32| (index != 0).then(|| hash::int32(index));
-    Struct::new("NetworkInterface")
-        .field("NetworkCardIndex", non_zero(interface.network_card_index))
-        .field("DeviceIndex", non_zero(interface.device_index))
-        .field("InterfaceType", hash::string(interface.interface_type.as_str()))
-        .done()
+impl NetworkInterface {
+    fn hash(&self) -> u64 {
+        let non_zero = |index: i32| (index != 0).then(|| hash::int32(index));
+        Struct::new("NetworkInterface")
+            .field("NetworkCardIndex", non_zero(self.network_card_index))
+            .field("DeviceIndex", non_zero(self.device_index))
+            .field("InterfaceType", hash::string(self.interface_type.as_str()))
+            .done()
+    }
 }
 
-fn metadata_options(options: &MetadataOptions) -> u64 {
-    Struct::new("MetadataOptions")
-        .field("HTTPEndpoint", options.http_endpoint.as_ref().map(|word| hash::string(word.as_str())))
-        .field("HTTPProtocolIPv6", options.http_protocol_ipv6.as_ref().map(|word| hash::string(word.as_str())))
-        .field("HTTPPutResponseHopLimit", options.http_put_response_hop_limit.map(hash::int64))
-        .field("HTTPTokens", options.http_tokens.as_ref().map(|word| hash::string(word.as_str())))
-        .done()
+impl MetadataOptions {
+    fn hash(&self) -> u64 {
+        Struct::new("MetadataOptions")
+            .field(
+                "HTTPEndpoint",
+                self.http_endpoint.as_ref().map(|word| hash::string(word.as_str())),
+            )
+            .field(
+                "HTTPProtocolIPv6",
+                self.http_protocol_ipv6.as_ref().map(|word| hash::string(word.as_str())),
+            )
+            .field(
+                "HTTPPutResponseHopLimit",
+                self.http_put_response_hop_limit.map(hash::int64),
+            )
+            .field(
+                "HTTPTokens",
+                self.http_tokens.as_ref().map(|word| hash::string(word.as_str())),
+            )
+            .done()
+    }
 }
 
-fn connection_tracking(tracking: &ConnectionTracking) -> u64 {
-    Struct::new("ConnectionTracking")
-        .field("TCPEstablishedTimeout", tracking.tcp_established_timeout.map(hash::int32))
-        .field("UDPStreamTimeout", tracking.udp_stream_timeout.map(hash::int32))
-        .field("UDPTimeout", tracking.udp_timeout.map(hash::int32))
-        .done()
+impl ConnectionTracking {
+    fn hash(&self) -> u64 {
+        Struct::new("ConnectionTracking")
+            .field("TCPEstablishedTimeout", self.tcp_established_timeout.map(hash::int32))
+            .field("UDPStreamTimeout", self.udp_stream_timeout.map(hash::int32))
+            .field("UDPTimeout", self.udp_timeout.map(hash::int32))
+            .done()
+    }
 }
 
-fn cpu_options(options: &CpuOptions) -> u64 {
-    let nested = options.nested_virtualization.as_ref();
-    Struct::new("CPUOptions").field("NestedVirtualization", nested.map(|word| hash::string(word.as_str()))).done()
+impl CpuOptions {
+    fn hash(&self) -> u64 {
+        let nested = self.nested_virtualization.as_ref();
+        Struct::new("CPUOptions")
+            .field("NestedVirtualization", nested.map(|word| hash::string(word.as_str())))
+            .done()
+    }
 }
 
 /// A Go slice: absent, or the set of its elements' hashes.
@@ -184,7 +270,14 @@ mod tests {
     fn hashes_equal_those_of_upstream() {
         let Vectors { base, vectors } = serde_json::from_str(include_str!("hash_vectors.json")).unwrap();
         let (mut expected, mut actual) = (BTreeMap::new(), BTreeMap::new());
-        for Vector { name, start, patch, ca_bundle, hash } in vectors {
+        for Vector {
+            name,
+            start,
+            patch,
+            ca_bundle,
+            hash,
+        } in vectors
+        {
             let start = if start == "base" { &base } else { &Value::Null };
             let node_class = EC2NodeClass::new("default", read(&merge(start, &patch)));
             actual.insert(name.clone(), node_class.hash(ca_bundle.as_deref()));
@@ -202,7 +295,9 @@ mod tests {
 
     /// RFC 7386.
     fn merge(target: &Value, patch: &Value) -> Value {
-        let Value::Object(patch) = patch else { return patch.clone() };
+        let Value::Object(patch) = patch else {
+            return patch.clone();
+        };
         let mut merged = target.as_object().cloned().unwrap_or_else(Map::new);
         for (key, value) in patch {
             match value {
@@ -215,8 +310,14 @@ mod tests {
 
     #[test]
     fn volume_sizes_are_hashed_as_go_prints_them() {
-        let cases =
-            [("1Gi", "1Gi"), ("1024Gi", "1Ti"), ("1500Gi", "1500Gi"), ("64000G", "64T"), ("1T", "1T"), ("Ti", "Ti")];
+        let cases = [
+            ("1Gi", "1Gi"),
+            ("1024Gi", "1Ti"),
+            ("1500Gi", "1500Gi"),
+            ("64000G", "64T"),
+            ("1T", "1T"),
+            ("Ti", "Ti"),
+        ];
         for (written, printed) in cases {
             assert_eq!(canonical_size(&Quantity::from(written)), printed);
         }

@@ -50,7 +50,10 @@ open_enum! {
 /// Idle timeouts of tracked connections on the interfaces of the launch template. Needs Nitro instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = ("has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)", "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set"))]
+#[x_kube(
+    validation = Rule::new("has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)")
+        .message("at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set")
+)]
 pub struct ConnectionTracking {
     /// Seconds until an idle established TCP connection is forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -25,28 +25,45 @@ pub struct KubeletConfiguration {
     /// Resources kept for the operating system's daemons.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("additionalProperties" = quantity()))]
-    #[x_kube(validation = ("self.all(x, x=='cpu' || x=='memory' || x=='ephemeral-storage' || x=='pid')", "valid keys for systemReserved are ['cpu','memory','ephemeral-storage','pid']"))]
-    #[x_kube(validation = ("self.all(x, !self[x].startsWith('-'))", "systemReserved value cannot be a negative resource quantity"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, x=='cpu' || x=='memory' || x=='ephemeral-storage' || x=='pid')")
+            .message("valid keys for systemReserved are ['cpu','memory','ephemeral-storage','pid']"),
+        validation = Rule::new("self.all(x, !self[x].startsWith('-'))")
+            .message("systemReserved value cannot be a negative resource quantity")
+    )]
     pub system_reserved: Option<BTreeMap<String, String>>,
     /// Resources kept for Kubernetes' own daemons.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("additionalProperties" = quantity()))]
-    #[x_kube(validation = ("self.all(x, x=='cpu' || x=='memory' || x=='ephemeral-storage' || x=='pid')", "valid keys for kubeReserved are ['cpu','memory','ephemeral-storage','pid']"))]
-    #[x_kube(validation = ("self.all(x, !self[x].startsWith('-'))", "kubeReserved value cannot be a negative resource quantity"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, x=='cpu' || x=='memory' || x=='ephemeral-storage' || x=='pid')")
+            .message("valid keys for kubeReserved are ['cpu','memory','ephemeral-storage','pid']"),
+        validation = Rule::new("self.all(x, !self[x].startsWith('-'))")
+            .message("kubeReserved value cannot be a negative resource quantity")
+    )]
     pub kube_reserved: Option<BTreeMap<String, String>>,
     /// Per signal, the amount or percentage below which pods are evicted at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("additionalProperties" = threshold()))]
-    #[x_kube(validation = ("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])", "valid keys for evictionHard are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])")
+            .message("valid keys for evictionHard are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']")
+    )]
     pub eviction_hard: Option<BTreeMap<String, String>>,
     /// Per signal, the amount or percentage below which pods are evicted after a grace period.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("additionalProperties" = threshold()))]
-    #[x_kube(validation = ("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])", "valid keys for evictionSoft are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])")
+            .message("valid keys for evictionSoft are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']")
+    )]
     pub eviction_soft: Option<BTreeMap<String, String>>,
     /// Per signal of `evictionSoft`, how long it must hold before pods are evicted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])", "valid keys for evictionSoftGracePeriod are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']"))]
+    #[x_kube(
+        validation = Rule::new("self.all(x, x in ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'])")
+            .message("valid keys for evictionSoftGracePeriod are ['memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available']")
+    )]
     pub eviction_soft_grace_period: Option<BTreeMap<String, Duration>>,
     /// The longest grace period, in seconds, of a pod that a soft eviction ends.
     #[serde(skip_serializing_if = "Option::is_none")]

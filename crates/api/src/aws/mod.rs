@@ -3,18 +3,21 @@
 //! The contract is the published module `github.com/aws/karpenter-provider-aws` v1.14.1.
 
 mod ami;
+pub mod annotation;
 mod block_device;
+pub mod condition;
 mod ec2nodeclass;
 mod hash;
 mod instance;
 mod kubelet;
 mod selector;
 mod status;
+mod tag;
 
 pub use ami::{Alias, AmiFamily};
 pub use block_device::{BlockDevice, BlockDeviceMapping, VolumeType};
 pub use ec2nodeclass::{EC2NodeClass, EC2NodeClassSpec};
-pub use hash::{ANNOTATION_EC2_NODE_CLASS_HASH, ANNOTATION_EC2_NODE_CLASS_HASH_VERSION, EC2_NODE_CLASS_HASH_VERSION};
+pub use hash::EC2NODECLASS_HASH_VERSION;
 pub use instance::{
     ConnectionTracking, CpuOptions, Enablement, HttpTokens, InstanceStorePolicy, InterfaceType, MetadataOptions,
     NetworkInterface,
@@ -28,3 +31,7 @@ pub use status::{
     Ami, CapacityReservation, CapacityReservationState, CapacityReservationType, EC2NodeClassStatus, SecurityGroup,
     Subnet,
 };
+pub use tag::is_restricted_tag;
+
+/// Keeps an EC2NodeClass until its NodeClaims, launch templates and instance profiles are gone.
+pub const TERMINATION_FINALIZER: &str = "karpenter.k8s.aws/termination";

@@ -14,7 +14,10 @@ pub struct SubnetSelectorTerm {
     /// Tags the subnet must carry. The value `*` matches any value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 20))]
-    #[x_kube(validation = ("self.all(k, k != '' && self[k] != '')", "empty tag keys or values aren't supported"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, k != '' && self[k] != '')")
+            .message("empty tag keys or values aren't supported")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// The subnet's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +31,10 @@ pub struct SecurityGroupSelectorTerm {
     /// Tags the security group must carry. The value `*` matches any value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 20))]
-    #[x_kube(validation = ("self.all(k, k != '' && self[k] != '')", "empty tag keys or values aren't supported"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, k != '' && self[k] != '')")
+            .message("empty tag keys or values aren't supported")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// The security group's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +52,10 @@ pub struct CapacityReservationSelectorTerm {
     /// Tags the capacity reservation must carry. The value `*` matches any value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 20))]
-    #[x_kube(validation = ("self.all(k, k != '' && self[k] != '')", "empty tag keys or values aren't supported"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, k != '' && self[k] != '')")
+            .message("empty tag keys or values aren't supported")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// The capacity reservation's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,14 +102,22 @@ pub struct AmiSelectorTerm {
     /// release; Windows families know only `latest`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 30))]
-    #[x_kube(validation = ("self.matches('^[a-zA-Z0-9]+@.+$')", "'alias' is improperly formatted, must match the format 'family@version'"))]
-    #[x_kube(validation = ("self.split('@')[0] in ['al2','al2023','bottlerocket','windows2019','windows2022','windows2025']", "family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025'"))]
-    #[x_kube(validation = ("self.split('@')[0] in ['windows2019','windows2022','windows2025'] ? self.split('@')[1] == 'latest' : true", "windows families may only specify version 'latest'"))]
+    #[x_kube(
+        validation = Rule::new("self.matches('^[a-zA-Z0-9]+@.+$')")
+            .message("'alias' is improperly formatted, must match the format 'family@version'"),
+        validation = Rule::new("self.split('@')[0] in ['al2','al2023','bottlerocket','windows2019','windows2022','windows2025']")
+            .message("family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025'"),
+        validation = Rule::new("self.split('@')[0] in ['windows2019','windows2022','windows2025'] ? self.split('@')[1] == 'latest' : true")
+            .message("windows families may only specify version 'latest'")
+    )]
     pub alias: Option<String>,
     /// Tags the image must carry. The value `*` matches any value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 20))]
-    #[x_kube(validation = ("self.all(k, k != '' && self[k] != '')", "empty tag keys or values aren't supported"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, k != '' && self[k] != '')")
+            .message("empty tag keys or values aren't supported")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// The image's id.
     #[serde(skip_serializing_if = "Option::is_none")]

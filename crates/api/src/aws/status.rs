@@ -4,9 +4,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InstanceMatchCriteria;
-use crate::{
-    condition::Condition, image_requirement::NodeSelectorRequirement, open_enum::open_enum, time::Time,
-};
+use crate::{condition::Condition, image_requirement::NodeSelectorRequirement, open_enum::open_enum, time::Time};
 
 /// What the selectors resolved to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! `AKSNodeClass`: what virtual machines a NodePool launches on Azure, and how they are set up.
-#![allow(dead_code, reason = "kube's schema derive repeats the struct to describe it, and nothing reads the copy")]
+#![allow(
+    dead_code,
+    reason = "kube's schema derive repeats the struct to describe it, and nothing reads the copy"
+)]
 
 use std::collections::BTreeMap;
 
@@ -24,15 +27,30 @@ use crate::{absent_spec::spec_may_be_absent, open_enum::open_enum};
     status = "AKSNodeClassStatus",
     derive = "PartialEq",
     derive = "Default",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "ImageFamily", type_ = "string", json_path = ".spec.imageFamily", priority = "1"),
+    printcolumn(
+        name = "ImageFamily",
+        type_ = "string",
+        json_path = ".spec.imageFamily",
+        priority = "1"
+    ),
     doc = "Settings for Azure virtual machines. Referenced from a NodePool's nodeClassRef."
 )]
-#[x_kube(validation = ("has(self.fipsMode) && self.fipsMode == 'FIPS' ? (has(self.imageFamily) && self.imageFamily != 'Ubuntu2404') : true", "FIPS is not yet supported for Ubuntu2404"))]
-#[x_kube(validation = ("has(self.fipsMode) && self.fipsMode == 'FIPS' ? (has(self.imageFamily) && (self.imageFamily != 'Ubuntu2204' || (has(self.security) && has(self.security.trustedLaunch) && ((has(self.security.trustedLaunch.vtpm) && self.security.trustedLaunch.vtpm) || (has(self.security.trustedLaunch.secureBoot) && self.security.trustedLaunch.secureBoot))))) : true", "TrustedLaunch is required for FIPS support with Ubuntu2204"))]
-#[x_kube(validation = ("has(self.fipsMode) && self.fipsMode == 'FIPS' && has(self.security) && has(self.security.trustedLaunch) && ((has(self.security.trustedLaunch.vtpm) && self.security.trustedLaunch.vtpm) || (has(self.security.trustedLaunch.secureBoot) && self.security.trustedLaunch.secureBoot)) ? (!has(self.imageFamily) || self.imageFamily == 'Ubuntu' || self.imageFamily == 'Ubuntu2204') : true", "TrustedLaunch with FIPSMode FIPS is only supported for Ubuntu and Ubuntu2204"))]
-#[x_kube(validation = ("!has(self.linuxOSConfig) || !has(self.linuxOSConfig.swapFileSize) || (has(self.kubelet) && has(self.kubelet.failSwapOn) && self.kubelet.failSwapOn == false)", "kubelet.failSwapOn must be set to false when linuxOSConfig.swapFileSize is specified"))]
+#[x_kube(
+    validation = Rule::new("has(self.fipsMode) && self.fipsMode == 'FIPS' ? (has(self.imageFamily) && self.imageFamily != 'Ubuntu2404') : true")
+        .message("FIPS is not yet supported for Ubuntu2404"),
+    validation = Rule::new("has(self.fipsMode) && self.fipsMode == 'FIPS' ? (has(self.imageFamily) && (self.imageFamily != 'Ubuntu2204' || (has(self.security) && has(self.security.trustedLaunch) && ((has(self.security.trustedLaunch.vtpm) && self.security.trustedLaunch.vtpm) || (has(self.security.trustedLaunch.secureBoot) && self.security.trustedLaunch.secureBoot))))) : true")
+        .message("TrustedLaunch is required for FIPS support with Ubuntu2204"),
+    validation = Rule::new("has(self.fipsMode) && self.fipsMode == 'FIPS' && has(self.security) && has(self.security.trustedLaunch) && ((has(self.security.trustedLaunch.vtpm) && self.security.trustedLaunch.vtpm) || (has(self.security.trustedLaunch.secureBoot) && self.security.trustedLaunch.secureBoot)) ? (!has(self.imageFamily) || self.imageFamily == 'Ubuntu' || self.imageFamily == 'Ubuntu2204') : true")
+        .message("TrustedLaunch with FIPSMode FIPS is only supported for Ubuntu and Ubuntu2204"),
+    validation = Rule::new("!has(self.linuxOSConfig) || !has(self.linuxOSConfig.swapFileSize) || (has(self.kubelet) && has(self.kubelet.failSwapOn) && self.kubelet.failSwapOn == false)")
+        .message("kubelet.failSwapOn must be set to false when linuxOSConfig.swapFileSize is specified")
+)]
 pub struct AKSNodeClassSpec {
     /// The ARM id of the subnet nodes join. Unset, the cluster's default.
     #[serde(rename = "vnetSubnetID", skip_serializing_if = "Option::is_none")]
@@ -51,14 +69,21 @@ pub struct AKSNodeClassSpec {
     pub fips_mode: Option<FipsMode>,
     /// Tags for the Azure resources made for this class. A change is applied in place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("self.all(k, size(k) <= 512)", "tags keys must be less than 512 characters"))]
-    #[x_kube(validation = ("self.all(k, !k.matches('[<>%&?]'))", "tags keys must not contain '<', '>', '%', '&', or '?'"))]
-    #[x_kube(validation = (r"self.all(k, !k.contains('\\'))", r"tags keys must not contain '\'"))]
-    #[x_kube(validation = ("self.all(k, size(self[k]) <= 256)", "tags values must be less than 256 characters"))]
+    #[x_kube(
+        validation = Rule::new("self.all(k, size(k) <= 512)").message("tags keys must be less than 512 characters"),
+        validation = Rule::new("self.all(k, !k.matches('[<>%&?]'))")
+            .message("tags keys must not contain '<', '>', '%', '&', or '?'"),
+        validation = Rule::new(r"self.all(k, !k.contains('\\'))").message(r"tags keys must not contain '\'"),
+        validation = Rule::new("self.all(k, size(self[k]) <= 256)")
+            .message("tags values must be less than 256 characters")
+    )]
     pub tags: Option<BTreeMap<String, String>>,
     /// Kubelet settings of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = ("has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ?  self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent  : true", "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"))]
+    #[x_kube(
+        validation = Rule::new("has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ?  self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent  : true")
+            .message("imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent")
+    )]
     pub kubelet: Option<KubeletConfiguration>,
     /// The most pods a node may run. Unset, it follows from the network plugin: 30 for Azure node subnets, 250 for Azure
     /// overlay and for none, else 110.

@@ -55,13 +55,22 @@ open_enum! {
 /// Kernel parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = ("has(self.netCoreRmemDefault) && has(self.netCoreRmemMax) ? self.netCoreRmemDefault <= self.netCoreRmemMax : true", "netCoreRmemDefault must be <= netCoreRmemMax"))]
-#[x_kube(validation = ("has(self.netCoreWmemDefault) && has(self.netCoreWmemMax) ? self.netCoreWmemDefault <= self.netCoreWmemMax : true", "netCoreWmemDefault must be <= netCoreWmemMax"))]
-#[x_kube(validation = ("has(self.netIPv4NeighDefaultGcThresh1) && has(self.netIPv4NeighDefaultGcThresh2) ? self.netIPv4NeighDefaultGcThresh1 <= self.netIPv4NeighDefaultGcThresh2 : true", "netIPv4NeighDefaultGcThresh1 must be <= netIPv4NeighDefaultGcThresh2"))]
-#[x_kube(validation = ("has(self.netIPv4NeighDefaultGcThresh2) && has(self.netIPv4NeighDefaultGcThresh3) ? self.netIPv4NeighDefaultGcThresh2 <= self.netIPv4NeighDefaultGcThresh3 : true", "netIPv4NeighDefaultGcThresh2 must be <= netIPv4NeighDefaultGcThresh3"))]
-#[x_kube(validation = ("!has(self.netIPv4IPLocalPortRange) || (int(self.netIPv4IPLocalPortRange.split(' ')[0]) >= 1024 && int(self.netIPv4IPLocalPortRange.split(' ')[0]) <= 60999)", "netIPv4IPLocalPortRange first port must be in [1024, 60999]"))]
-#[x_kube(validation = ("!has(self.netIPv4IPLocalPortRange) || (int(self.netIPv4IPLocalPortRange.split(' ')[1]) >= 32768 && int(self.netIPv4IPLocalPortRange.split(' ')[1]) <= 65535)", "netIPv4IPLocalPortRange last port must be in [32768, 65535]"))]
-#[x_kube(validation = ("!has(self.netIPv4IPLocalPortRange) || int(self.netIPv4IPLocalPortRange.split(' ')[0]) <= int(self.netIPv4IPLocalPortRange.split(' ')[1])", "netIPv4IPLocalPortRange first port must be <= last port"))]
+#[x_kube(
+    validation = Rule::new("has(self.netCoreRmemDefault) && has(self.netCoreRmemMax) ? self.netCoreRmemDefault <= self.netCoreRmemMax : true")
+        .message("netCoreRmemDefault must be <= netCoreRmemMax"),
+    validation = Rule::new("has(self.netCoreWmemDefault) && has(self.netCoreWmemMax) ? self.netCoreWmemDefault <= self.netCoreWmemMax : true")
+        .message("netCoreWmemDefault must be <= netCoreWmemMax"),
+    validation = Rule::new("has(self.netIPv4NeighDefaultGcThresh1) && has(self.netIPv4NeighDefaultGcThresh2) ? self.netIPv4NeighDefaultGcThresh1 <= self.netIPv4NeighDefaultGcThresh2 : true")
+        .message("netIPv4NeighDefaultGcThresh1 must be <= netIPv4NeighDefaultGcThresh2"),
+    validation = Rule::new("has(self.netIPv4NeighDefaultGcThresh2) && has(self.netIPv4NeighDefaultGcThresh3) ? self.netIPv4NeighDefaultGcThresh2 <= self.netIPv4NeighDefaultGcThresh3 : true")
+        .message("netIPv4NeighDefaultGcThresh2 must be <= netIPv4NeighDefaultGcThresh3"),
+    validation = Rule::new("!has(self.netIPv4IPLocalPortRange) || (int(self.netIPv4IPLocalPortRange.split(' ')[0]) >= 1024 && int(self.netIPv4IPLocalPortRange.split(' ')[0]) <= 60999)")
+        .message("netIPv4IPLocalPortRange first port must be in [1024, 60999]"),
+    validation = Rule::new("!has(self.netIPv4IPLocalPortRange) || (int(self.netIPv4IPLocalPortRange.split(' ')[1]) >= 32768 && int(self.netIPv4IPLocalPortRange.split(' ')[1]) <= 65535)")
+        .message("netIPv4IPLocalPortRange last port must be in [32768, 65535]"),
+    validation = Rule::new("!has(self.netIPv4IPLocalPortRange) || int(self.netIPv4IPLocalPortRange.split(' ')[0]) <= int(self.netIPv4IPLocalPortRange.split(' ')[1])")
+        .message("netIPv4IPLocalPortRange first port must be <= last port")
+)]
 pub struct SysctlConfiguration {
     /// Most asynchronous I/O requests under way (`fs.aio-max-nr`).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,14 +19,22 @@ pub struct LocalDns {
     /// Zones of queries from the kubelet and from pods with dnsPolicy Default.
     #[serde(rename = "vnetDNSOverrides", skip_serializing_if = "Option::is_none")]
     #[schemars(required, length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["zone"]))]
-    #[x_kube(validation = ("['.', 'cluster.local'].all(z, self.exists(x, x.zone == z))", "must contain required zones '.' and 'cluster.local'"))]
-    #[x_kube(validation = ("!self.exists(x, x.zone == '.' && x.forwardDestination == 'ClusterCoreDNS')", "root zone '.' cannot be forwarded to ClusterCoreDNS from vnetDNSOverrides"))]
-    #[x_kube(validation = ("!self.exists(x, x.zone != '.' && !x.zone.endsWith('cluster.local') && x.forwardDestination == 'ClusterCoreDNS')", "external domains cannot be forwarded to ClusterCoreDNS from vnetDNSOverrides"))]
+    #[x_kube(
+        validation = Rule::new("['.', 'cluster.local'].all(z, self.exists(x, x.zone == z))")
+            .message("must contain required zones '.' and 'cluster.local'"),
+        validation = Rule::new("!self.exists(x, x.zone == '.' && x.forwardDestination == 'ClusterCoreDNS')")
+            .message("root zone '.' cannot be forwarded to ClusterCoreDNS from vnetDNSOverrides"),
+        validation = Rule::new("!self.exists(x, x.zone != '.' && !x.zone.endsWith('cluster.local') && x.forwardDestination == 'ClusterCoreDNS')")
+            .message("external domains cannot be forwarded to ClusterCoreDNS from vnetDNSOverrides")
+    )]
     pub vnet_dns_overrides: Option<Vec<LocalDnsZoneOverride>>,
     /// Zones of queries from pods with dnsPolicy ClusterFirst.
     #[serde(rename = "kubeDNSOverrides", skip_serializing_if = "Option::is_none")]
     #[schemars(required, length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["zone"]))]
-    #[x_kube(validation = ("['.', 'cluster.local'].all(z, self.exists(x, x.zone == z))", "must contain required zones '.' and 'cluster.local'"))]
+    #[x_kube(
+        validation = Rule::new("['.', 'cluster.local'].all(z, self.exists(x, x.zone == z))")
+            .message("must contain required zones '.' and 'cluster.local'")
+    )]
     pub kube_dns_overrides: Option<Vec<LocalDnsZoneOverride>>,
 }
 
@@ -45,8 +53,12 @@ open_enum! {
 /// How queries for one DNS zone are answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = ("!(self.zone.endsWith('cluster.local') && self.forwardDestination == 'VnetDNS')", "'cluster.local' cannot be forwarded to VnetDNS"))]
-#[x_kube(validation = ("!(self.serveStale == 'Verify' && self.protocol == 'ForceTCP')", "serveStale Verify cannot be used with protocol ForceTCP"))]
+#[x_kube(
+    validation = Rule::new("!(self.zone.endsWith('cluster.local') && self.forwardDestination == 'VnetDNS')")
+        .message("'cluster.local' cannot be forwarded to VnetDNS"),
+    validation = Rule::new("!(self.serveStale == 'Verify' && self.protocol == 'ForceTCP')")
+        .message("serveStale Verify cannot be used with protocol ForceTCP")
+)]
 pub struct LocalDnsZoneOverride {
     /// The DNS zone, such as `cluster.local`, or `.` for all others.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,22 +4,27 @@
 //! published Go module.
 
 mod aksnodeclass;
+pub mod annotation;
+pub mod condition;
 mod hash;
 mod kubelet;
 mod linux_os;
 mod local_dns;
 mod status;
+mod versions;
 
 pub use aksnodeclass::{
     AKSNodeClass, AKSNodeClassSpec, ArtifactStreaming, FipsMode, Gpu, GpuMode, ImageFamily, Security, TrustedLaunch,
 };
-pub use hash::{AKS_NODE_CLASS_HASH_VERSION, ANNOTATION_AKS_NODE_CLASS_HASH, ANNOTATION_AKS_NODE_CLASS_HASH_VERSION};
+pub use hash::AKSNODECLASS_HASH_VERSION;
 pub use kubelet::{CpuManagerPolicy, KubeletConfiguration, TopologyManagerPolicy};
-pub use linux_os::{
-    LinuxOsConfiguration, SysctlConfiguration, TransparentHugePageDefrag, TransparentHugePageEnabled,
-};
+pub use linux_os::{LinuxOsConfiguration, SysctlConfiguration, TransparentHugePageDefrag, TransparentHugePageEnabled};
 pub use local_dns::{
     LocalDns, LocalDnsForwardDestination, LocalDnsForwardPolicy, LocalDnsMode, LocalDnsProtocol, LocalDnsQueryLogging,
     LocalDnsServeStale, LocalDnsZoneOverride,
 };
-pub use status::{AKSNodeClassStatus, LocalDnsState, NodeImage};
+pub use status::{AKSNodeClassStatus, LocalDnsState, NodeImage, StaleStatus};
+pub(crate) use versions::serve_v1alpha2;
+
+/// Keeps an AKSNodeClass until its NodeClaims are gone.
+pub const TERMINATION_FINALIZER: &str = "karpenter.azure.com/termination";

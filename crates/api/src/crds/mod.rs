@@ -9,7 +9,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 use self::structural::Spec;
-use crate::{aws::EC2NodeClass, azure::AKSNodeClass, kwok::KWOKNodeClass, provider::Provider};
+use crate::{
+    aws::EC2NodeClass,
+    azure::{self, AKSNodeClass},
+    kwok::KWOKNodeClass,
+    provider::Provider,
+};
 
 /// The CRDs of an installation that serves `providers`: the core kinds with these providers' label rules, and their
 /// node classes.
@@ -20,7 +25,7 @@ pub fn installation(providers: &[Provider]) -> Vec<CustomResourceDefinition> {
 fn node_classes(provider: Provider) -> Vec<CustomResourceDefinition> {
     match provider {
         Provider::Aws => vec![generate::<EC2NodeClass>(Spec::Optional)],
-        Provider::Azure => vec![generate::<AKSNodeClass>(Spec::Optional)],
+        Provider::Azure => vec![azure::serve_v1alpha2(generate::<AKSNodeClass>(Spec::Optional))],
         Provider::Kwok => vec![generate::<KWOKNodeClass>(Spec::Optional)],
     }
 }
