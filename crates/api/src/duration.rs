@@ -232,6 +232,14 @@ impl NillableDuration {
         Self(None)
     }
 
+    /// A span in words of our own, which must mean the same.
+    pub(crate) fn spelled(span: Duration, text: &str) -> Self {
+        Self(Some(Spelled {
+            span,
+            text: text.to_owned(),
+        }))
+    }
+
     /// The span, or `None` for `Never`.
     pub fn span(&self) -> Option<Duration> {
         self.0.as_ref().map(|spelled| spelled.span)

@@ -1,15 +1,18 @@
 //! What a resolved machine image demands of the instance type that boots it, as the node classes' status lists it.
 
-use kube::KubeSchema;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One demand on a label of the instance type.
-#[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]
-pub struct NodeSelectorRequirement {
+use crate::karpenter::Operator;
+
+/// One demand on a label of the instance type. Kubernetes' own node selector requirement, free of Karpenter's rules.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct ImageRequirement {
     /// The label's key.
     pub key: String,
-    /// How the label relates to `values`: In, NotIn, Exists, DoesNotExist, Gt or Lt.
-    pub operator: String,
+    /// How the label relates to the values.
+    #[schemars(with = "String")]
+    pub operator: Operator,
     /// The values meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]

@@ -3,15 +3,25 @@
 #![allow(unreachable_pub)]
 
 mod absent_spec;
+pub mod annotations;
+pub mod autoscaling;
 pub mod aws;
 pub mod azure;
 pub mod condition;
 pub mod crds;
 pub mod duration;
+pub mod finalizers;
 pub mod hash;
 pub mod image_requirement;
+pub mod karpenter;
 pub mod kwok;
+pub mod labels;
 mod open_enum;
+mod pattern;
 pub mod provider;
 pub mod quantity;
+pub mod taints;
 pub mod time;
+
+/// The release of Karpenter core whose API this crate is.
+pub const KARPENTER_VERSION: &str = "v1.15.0";

@@ -1,5 +1,7 @@
 //! The conditions of an `EC2NodeClass`. It is Ready when all of them are True.
 
+use crate::condition::set::ConditionTypes;
+
 /// Machine images were found.
 pub const AMIS_READY: &str = "AMIsReady";
 /// Subnets were found.
@@ -15,8 +17,8 @@ pub const PLACEMENT_GROUP_READY: &str = "PlacementGroupReady";
 /// The capacity reservations were found, or none is asked for.
 pub const CAPACITY_RESERVATIONS_READY: &str = "CapacityReservationsReady";
 
-/// What Ready follows from when the feature gate `ReservedCapacity` is on, in upstream's order.
-pub const DEPENDENTS: &[&str] = &[
+/// What Ready follows from when the feature gate `ReservedCapacity` is on.
+pub const TYPES: ConditionTypes = ConditionTypes::ready(&[
     AMIS_READY,
     SUBNETS_READY,
     SECURITY_GROUPS_READY,
@@ -24,14 +26,14 @@ pub const DEPENDENTS: &[&str] = &[
     VALIDATION_SUCCEEDED,
     PLACEMENT_GROUP_READY,
     CAPACITY_RESERVATIONS_READY,
-];
+]);
 
 /// What Ready follows from when that gate is off.
-pub const DEPENDENTS_WITHOUT_RESERVED_CAPACITY: &[&str] = &[
+pub const TYPES_WITHOUT_RESERVED_CAPACITY: ConditionTypes = ConditionTypes::ready(&[
     AMIS_READY,
     SUBNETS_READY,
     SECURITY_GROUPS_READY,
     INSTANCE_PROFILE_READY,
     VALIDATION_SUCCEEDED,
     PLACEMENT_GROUP_READY,
-];
+]);

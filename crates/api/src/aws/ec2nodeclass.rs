@@ -33,10 +33,10 @@ use crate::absent_spec::spec_may_be_absent;
     printcolumn(
         name = "Ready",
         type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role", priority = "1"),
+    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role", priority = 1),
     doc = "Settings for EC2 instances. Referenced from a NodePool's nodeClassRef."
 )]
 #[x_kube(

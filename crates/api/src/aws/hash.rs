@@ -9,7 +9,6 @@ use super::{
     KubeletConfiguration, MetadataOptions, NetworkInterface, PlacementGroupSelector,
 };
 use crate::{
-    duration::Duration,
     hash::{self, Struct},
     quantity::Quantity,
 };
@@ -105,7 +104,7 @@ impl KubeletConfiguration {
             .field(
                 "EvictionSoftGracePeriod",
                 grace_periods
-                    .map(|map| hash::map(map.iter().map(|(signal, span)| (hash::string(signal), duration(*span))))),
+                    .map(|map| hash::map(map.iter().map(|(signal, span)| (hash::string(signal), span.hash())))),
             )
             .field(
                 "EvictionMaxPodGracePeriod",
@@ -122,14 +121,6 @@ impl KubeletConfiguration {
             .field("CPUCFSQuota", self.cpu_cfs_quota.map(hash::boolean))
             .done()
     }
-}
-
-/// `metav1.Duration` is a struct around the nanoseconds.
-fn duration(span: Duration) -> u64 {
-    let nanos = span.as_nanos();
-    Struct::new("Duration")
-        .field("Duration", (nanos != 0).then(|| hash::int64(nanos)))
-        .done()
 }
 
 impl BlockDeviceMapping {

@@ -1,4 +1,5 @@
 //! What an `EC2NodeClass` asks of the instance itself: metadata service, network interfaces, CPU and local disks.
+#![allow(clippy::struct_field_names, reason = "the names are the API's")]
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};

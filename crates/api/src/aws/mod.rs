@@ -3,7 +3,6 @@
 //! The contract is the published module `github.com/aws/karpenter-provider-aws` v1.14.1.
 
 mod ami;
-pub mod annotation;
 mod block_device;
 pub mod condition;
 mod ec2nodeclass;
@@ -32,6 +31,3 @@ pub use status::{
     Subnet,
 };
 pub use tag::is_restricted_tag;
-
-/// Keeps an EC2NodeClass until its NodeClaims, launch templates and instance profiles are gone.
-pub const TERMINATION_FINALIZER: &str = "karpenter.k8s.aws/termination";

@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InstanceMatchCriteria;
-use crate::{condition::Condition, image_requirement::NodeSelectorRequirement, open_enum::open_enum, time::Time};
+use crate::{condition::Condition, image_requirement::ImageRequirement, open_enum::open_enum, time::Time};
 
 /// What the selectors resolved to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, KubeSchema, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub struct Ami {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What an instance type must have to boot it.
-    pub requirements: Vec<NodeSelectorRequirement>,
+    pub requirements: Vec<ImageRequirement>,
 }
 
 /// A capacity reservation nodes can launch into.

@@ -37,7 +37,7 @@ use crate::{absent_spec::spec_may_be_absent, open_enum::open_enum};
         name = "ImageFamily",
         type_ = "string",
         json_path = ".spec.imageFamily",
-        priority = "1"
+        priority = 1
     ),
     doc = "Settings for Azure virtual machines. Referenced from a NodePool's nodeClassRef."
 )]

@@ -56,13 +56,15 @@ impl AKSNodeClassSpec {
 impl KubeletConfiguration {
     fn hash(&self) -> u64 {
         let sysctls = self.allowed_unsafe_sysctls.as_ref();
+        // Held by value in Go, so that a zero period counts as absent.
+        let quota_period = self.cpu_cfs_quota_period.filter(|period| period.as_nanos() != 0);
         Struct::new("KubeletConfiguration")
             .field(
                 "CPUManagerPolicy",
                 self.cpu_manager_policy.as_ref().map(|word| hash::string(word.as_str())),
             )
             .field("CPUCFSQuota", self.cpu_cfs_quota.map(hash::boolean))
-            .field("CPUCFSQuotaPeriod", self.cpu_cfs_quota_period.and_then(duration))
+            .field("CPUCFSQuotaPeriod", quota_period.map(Duration::hash))
             .field(
                 "ImageGCHighThresholdPercent",
                 self.image_gc_high_threshold_percent.map(hash::int32),
@@ -90,22 +92,6 @@ impl KubeletConfiguration {
             .field("FailSwapOn", self.fail_swap_on.map(hash::boolean))
             .done()
     }
-}
-
-/// A `metav1.Duration` held by value: a struct around the nanoseconds, whose zero counts as absent.
-fn duration(span: Duration) -> Option<u64> {
-    let nanos = Some(span.as_nanos()).filter(|nanos| *nanos != 0)?;
-    Some(Struct::new("Duration").field("Duration", hash::int64(nanos)).done())
-}
-
-/// A `NillableDuration`: a struct around a pointer to the nanoseconds. `Never` is its zero, and zero nanoseconds are not.
-fn nillable_duration(span: &NillableDuration) -> Option<u64> {
-    let nanos = span.span()?.as_nanos();
-    Some(
-        Struct::new("NillableDuration")
-            .field("Duration", hash::int64(nanos))
-            .done(),
-    )
 }
 
 impl Security {
@@ -162,11 +148,11 @@ impl LocalDnsZoneOverride {
             .field("MaxConcurrent", self.max_concurrent.map(hash::int32))
             .field(
                 "CacheDuration",
-                self.cache_duration.as_ref().and_then(nillable_duration),
+                self.cache_duration.as_ref().and_then(NillableDuration::hash),
             )
             .field(
                 "ServeStaleDuration",
-                self.serve_stale_duration.as_ref().and_then(nillable_duration),
+                self.serve_stale_duration.as_ref().and_then(NillableDuration::hash),
             )
             .field(
                 "ServeStale",

@@ -4,7 +4,6 @@
 //! published Go module.
 
 mod aksnodeclass;
-pub mod annotation;
 pub mod condition;
 mod hash;
 mod kubelet;
@@ -25,6 +24,3 @@ pub use local_dns::{
 };
 pub use status::{AKSNodeClassStatus, LocalDnsState, NodeImage, StaleStatus};
 pub(crate) use versions::serve_v1alpha2;
-
-/// Keeps an AKSNodeClass until its NodeClaims are gone.
-pub const TERMINATION_FINALIZER: &str = "karpenter.azure.com/termination";

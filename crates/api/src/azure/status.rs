@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{AKSNodeClass, condition};
 use crate::{
-    condition::{Condition, ConditionStatus},
-    image_requirement::NodeSelectorRequirement,
+    condition::{Condition, ConditionStatus, names::AWAITING_RECONCILIATION_MESSAGE, set::find},
+    image_requirement::ImageRequirement,
     open_enum::open_enum,
 };
 
@@ -34,7 +34,7 @@ pub struct NodeImage {
     /// The image's id in its gallery.
     pub id: String,
     /// What an instance type must have to boot it.
-    pub requirements: Vec<NodeSelectorRequirement>,
+    pub requirements: Vec<ImageRequirement>,
 }
 
 open_enum! {
@@ -99,11 +99,11 @@ impl AKSNodeClass {
     fn check_current(&self, condition: &'static str) -> Result<(), StaleStatus> {
         let conditions = self.status.as_ref().map_or(&[][..], |status| &status.conditions);
         let generation = self.metadata.generation.unwrap_or_default();
-        match conditions.iter().find(|candidate| candidate.type_ == condition) {
+        match find(conditions, condition) {
             None => Err(StaleStatus::NotReady {
                 condition,
                 status: ConditionStatus::Unknown,
-                message: "object is awaiting reconciliation".to_owned(),
+                message: AWAITING_RECONCILIATION_MESSAGE.to_owned(),
             }),
             Some(Condition { status, message, .. }) if *status != ConditionStatus::True => Err(StaleStatus::NotReady {
                 condition,

@@ -5,9 +5,10 @@
 pub mod names;
 pub mod set;
 
-use kube::KubeSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+pub use self::set::{ConditionSet, ConditionTypes, Subject};
 use crate::{open_enum::open_enum, time::Time};
 
 open_enum! {
@@ -25,20 +26,23 @@ open_enum! {
 }
 
 /// One observed aspect of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["lastTransitionTime", "message", "reason", "status", "type"]))]
 pub struct Condition {
     /// When the status last changed.
     pub last_transition_time: Time,
     /// Detail for people; may be empty.
-    #[schemars(extend("maxLength" = 32768))]
+    #[serde(default)]
+    #[schemars(extend("maxLength" = 32768), transform = without_default)]
     pub message: String,
     /// The object's generation this condition was computed for.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
     pub observed_generation: i64,
     /// Why the condition has its status, as one CamelCase word.
-    #[schemars(extend("maxLength" = 1024, "minLength" = 1, "pattern" = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
+    #[serde(default)]
+    #[schemars(transform = without_default, extend("maxLength" = 1024, "minLength" = 1, "pattern" = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
     pub reason: String,
     /// Whether the condition holds.
     pub status: ConditionStatus,
@@ -49,6 +53,11 @@ pub struct Condition {
         "pattern" = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
     ))]
     pub type_: String,
+}
+
+/// Reading tolerates a missing text, as NodeClaims may lack it; the schema fills nothing in.
+fn without_default(schema: &mut Schema) {
+    schema.remove("default");
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // the signature serde asks for

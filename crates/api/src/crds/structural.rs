@@ -1,6 +1,7 @@
 //! Turns what kube's derive generates into the schema Karpenter publishes.
 //!
-//! The derive marks every `Option` as nullable, names every type in a title and leaves out the root's boilerplate.
+//! The derive marks every `Option` as nullable, names every type in a title, leaves out the root's boilerplate and
+//! strips the types of int-or-string alternatives.
 //! Nullable would change behaviour: the API server drops a null before defaulting only where the schema forbids null.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -36,6 +37,23 @@ pub fn root_schemas(crd: &mut CustomResourceDefinition) -> impl Iterator<Item = 
         .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
 }
 
+/// Applies `edit` to the field at a dotted path; `[]` stands for the items of a list. A path that leads nowhere is a
+/// mistake in this crate and edits nothing, which the comparison with the published CRDs would show.
+pub(super) fn edit(crd: &mut CustomResourceDefinition, path: &str, edit: impl Fn(&mut JSONSchemaProps)) {
+    for root in root_schemas(crd) {
+        let field = path
+            .split('.')
+            .try_fold(root, |schema, segment| match (segment, &mut schema.items) {
+                ("[]", Some(JSONSchemaPropsOrArray::Schema(item))) => Some(item.as_mut()),
+                ("[]", _) => None,
+                (name, _) => schema.properties.as_mut()?.get_mut(name),
+            });
+        if let Some(field) = field {
+            edit(field);
+        }
+    }
+}
+
 /// Applies `edit` to a schema and to everything below it.
 pub fn walk(schema: &mut JSONSchemaProps, edit: &mut impl FnMut(&mut JSONSchemaProps)) {
     edit(schema);
@@ -65,13 +83,22 @@ fn plain(schema: &mut JSONSchemaProps) {
     if let Some(required) = &mut schema.required {
         required.sort();
     }
+    if schema.x_kubernetes_int_or_string == Some(true) {
+        schema.any_of = Some(vec![typed("integer"), typed("string")]);
+    }
+}
+
+fn typed(name: &str) -> JSONSchemaProps {
+    JSONSchemaProps {
+        type_: Some(name.to_owned()),
+        ..JSONSchemaProps::default()
+    }
 }
 
 fn add_type_meta(root: &mut JSONSchemaProps) {
     let text = |description: &str| JSONSchemaProps {
         description: Some(description.to_owned()),
-        type_: Some("string".to_owned()),
-        ..JSONSchemaProps::default()
+        ..typed("string")
     };
     let properties = root.properties.get_or_insert_default();
     properties.insert(
@@ -79,11 +106,5 @@ fn add_type_meta(root: &mut JSONSchemaProps) {
         text("Group and version this object is written in."),
     );
     properties.insert("kind".to_owned(), text("Kind of this object."));
-    properties.insert(
-        "metadata".to_owned(),
-        JSONSchemaProps {
-            type_: Some("object".to_owned()),
-            ..JSONSchemaProps::default()
-        },
-    );
+    properties.insert("metadata".to_owned(), typed("object"));
 }
