@@ -206,3 +206,6 @@ pub struct EC2NodeClassSpec {
 }
 
 spec_may_be_absent!(EC2NodeClassSpec);
+
+#[cfg(test)]
+mod tests;

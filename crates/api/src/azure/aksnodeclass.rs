@@ -185,3 +185,6 @@ pub struct ArtifactStreaming {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,3 +184,76 @@ pub struct SysctlConfiguration {
     #[schemars(range(min = 0, max = 100))]
     pub vm_vfs_cache_pressure: Option<i32>,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The sysctls of AKS with the least and the most each may be.
+    const RANGES: [(&str, i32, i32); 26] = [
+        ("fsAioMaxNr", 65_536, 6_553_500),
+        ("fsFileMax", 8_192, 12_000_500),
+        ("fsInotifyMaxUserWatches", 781_250, 2_097_152),
+        ("fsNrOpen", 8_192, 20_000_500),
+        ("kernelThreadsMax", 20, 513_785),
+        ("netCoreNetdevMaxBacklog", 1_000, 3_240_000),
+        ("netCoreOptmemMax", 20_480, 4_194_304),
+        ("netCoreRmemDefault", 212_992, 134_217_728),
+        ("netCoreRmemMax", 212_992, 134_217_728),
+        ("netCoreSomaxconn", 4_096, 3_240_000),
+        ("netCoreWmemDefault", 212_992, 134_217_728),
+        ("netCoreWmemMax", 212_992, 134_217_728),
+        ("netIPv4NeighDefaultGcThresh1", 128, 80_000),
+        ("netIPv4NeighDefaultGcThresh2", 512, 90_000),
+        ("netIPv4NeighDefaultGcThresh3", 1_024, 100_000),
+        ("netIPv4TCPFinTimeout", 5, 120),
+        ("netIPv4TCPKeepaliveIntvl", 10, 90),
+        ("netIPv4TCPKeepaliveProbes", 1, 15),
+        ("netIPv4TCPKeepaliveTime", 30, 432_000),
+        ("netIPv4TCPMaxSynBacklog", 128, 3_240_000),
+        ("netIPv4TCPMaxTwBuckets", 8_000, 1_440_000),
+        ("netNetfilterNfConntrackBuckets", 65_536, 524_288),
+        ("netNetfilterNfConntrackMax", 131_072, 2_097_152),
+        ("vmMaxMapCount", 65_530, 262_144),
+        ("vmSwappiness", 0, 100),
+        ("vmVfsCachePressure", 0, 100),
+    ];
+
+    #[test]
+    fn every_sysctl_has_the_range_aks_supports() {
+        let schema = schemars::schema_for!(SysctlConfiguration);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap();
+        let ranged = |(_, property): &(&String, &Value)| property.get("minimum").is_some();
+        let actual: BTreeMap<_, _> = properties
+            .iter()
+            .filter(ranged)
+            .map(|(name, property)| {
+                (
+                    name.as_str(),
+                    (property["minimum"].clone(), property["maximum"].clone()),
+                )
+            })
+            .collect();
+        let expected: BTreeMap<_, _> = RANGES
+            .into_iter()
+            .map(|(name, least, most)| (name, (json!(least), json!(most))))
+            .collect();
+        assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn sysctls_are_written_back_as_they_were_read() {
+        let mut written: Value = RANGES
+            .into_iter()
+            .map(|(name, least, _)| (name.to_owned(), json!(least)))
+            .collect();
+        written["netIPv4IPLocalPortRange"] = json!("32768 60999");
+        written["netIPv4TCPTwReuse"] = json!(true);
+        let read: SysctlConfiguration = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), written);
+    }
+}
