@@ -5,11 +5,14 @@
 mod absent_spec;
 pub mod annotations;
 pub mod autoscaling;
+pub mod aws;
+pub mod azure;
 pub mod condition;
 pub mod crds;
 pub mod duration;
 pub mod finalizers;
 pub mod hash;
+pub mod image_requirement;
 pub mod karpenter;
 pub mod kwok;
 pub mod labels;

@@ -77,6 +77,9 @@ pub fn walk(schema: &mut JSONSchemaProps, edit: &mut impl FnMut(&mut JSONSchemaP
 fn plain(schema: &mut JSONSchemaProps) {
     schema.title = None;
     schema.nullable = None;
+    if let Some(words) = &mut schema.enum_ {
+        words.retain(|word| !word.0.is_null());
+    }
     if let Some(required) = &mut schema.required {
         required.sort();
     }
