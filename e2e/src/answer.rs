@@ -144,60 +144,51 @@ impl fmt::Display for Answer {
 
 /// Asks the server about `case`. `number` makes the names of stored objects differ between cases.
 pub fn ask(client: &Client, case: &Case, number: usize) -> Result<Answer> {
-    let version = case.object["apiVersion"]
-        .as_str()
-        .context("the object has no apiVersion")?;
+    let version = &case.object["apiVersion"];
+    let version = version.as_str().context("the object has no apiVersion")?;
     let collection = format!("/apis/{version}/{}", case.kind.collection());
-    let send = |method, path: &str, body| client.request(method, path, Some(body), media::JSON);
     if case.request == Request::Create {
-        return Ok(Answer::new(send(
-            "POST",
-            &format!("{collection}{FOR_SHOW}"),
-            &case.object,
-        )?));
+        let response = send(client, "POST", &format!("{collection}{FOR_SHOW}"), &case.object)?;
+        return Ok(Answer::new(response));
     }
     let name = format!("case-{number}");
-    let place = format!("{collection}/{name}");
-    let begin = identified(&case.object, &name, &Value::Null, Part::Spec);
-    let created = send("POST", &format!("{collection}?fieldValidation=Strict"), &begin)?;
-    if !created.ok() {
+    let mut begin = identified(&case.object, &name, &Value::Null);
+    begin["status"].take();
+    let begun = send(client, "POST", &format!("{collection}?fieldValidation=Strict"), &begin)?;
+    if !begun.ok() {
+        let refusal = Answer::new(begun);
         return Ok(Answer {
             status: NOT_BEGUN,
-            ..Answer::new(created)
+            ..refusal
         });
     }
-    let version = &created.json["metadata"]["resourceVersion"];
-    let response = match &case.request {
-        Request::Create | Request::Store => client.request("GET", &place, None, media::JSON),
-        Request::Update(object) => send(
-            "PUT",
-            &format!("{place}{FOR_SHOW}"),
-            &identified(object, &name, version, Part::Whole),
+    let place = format!("{collection}/{name}");
+    let response = go_on(client, case, &place, &name, &begun.json["metadata"]["resourceVersion"])?;
+    Ok(Answer::new(response))
+}
+
+/// The second request of a case that begins with a stored object.
+fn go_on(client: &Client, case: &Case, place: &str, name: &str, version: &Value) -> Result<Response> {
+    let (path, body) = match &case.request {
+        Request::Create | Request::Store => return Ok(client.request("GET", place, None, media::JSON)?),
+        Request::Update(object) => (format!("{place}{FOR_SHOW}"), identified(object, name, version)),
+        Request::Status => (
+            format!("{place}/status{FOR_SHOW}"),
+            identified(&case.object, name, version),
         ),
-        Request::Status => send(
-            "PUT",
-            &format!("{place}/status{FOR_SHOW}"),
-            &identified(&case.object, &name, version, Part::Whole),
-        ),
-        Request::Scale(size) => send("PUT", &format!("{place}/scale?dryRun=All"), &scale(&name, *size)),
+        Request::Scale(size) => (format!("{place}/scale?dryRun=All"), scale(name, *size)),
     };
-    Ok(Answer::new(response?))
+    send(client, "PUT", &path, &body)
 }
 
-/// Which parts of an object a request carries.
-#[derive(PartialEq)]
-enum Part {
-    Spec,
-    Whole,
+fn send(client: &Client, method: &str, path: &str, body: &Value) -> Result<Response> {
+    Ok(client.request(method, path, Some(body), media::JSON)?)
 }
 
-fn identified(object: &Value, name: &str, version: &Value, part: Part) -> Value {
+fn identified(object: &Value, name: &str, version: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"]["name"] = json!(name);
     object["metadata"]["resourceVersion"] = version.clone();
-    if part == Part::Spec {
-        object["status"].take();
-    }
     object
 }
 

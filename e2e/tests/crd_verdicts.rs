@@ -56,7 +56,9 @@ fn compare(set: CrdSet) -> Result<Report> {
     let mut differences = servers.compare_outlines()?;
     differences.extend(servers.compare_answers(&cases)?);
     let mut counts = BTreeMap::new();
-    cases.iter().for_each(|case| *counts.entry(case.kind).or_insert(0) += 1);
+    for case in &cases {
+        *counts.entry(case.kind).or_insert(0) += 1;
+    }
     let report = Report {
         set,
         counts,
