@@ -12,6 +12,8 @@ pub mod crds;
 pub mod duration;
 pub mod finalizers;
 pub mod hash;
+#[cfg(test)]
+mod hash_vectors;
 pub mod image_requirement;
 pub mod karpenter;
 pub mod kwok;
