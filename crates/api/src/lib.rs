@@ -1,6 +1,8 @@
 //! What users write and read: the Karpenter v1 API as Rust types.
 // kube's schema derive repeats each struct inside a function, where `pub` reaches nobody.
 #![allow(unreachable_pub)]
+// Every printer column of a kind has a type.
+#![allow(clippy::duplicated_attributes)]
 
 mod absent_spec;
 pub mod annotations;
@@ -12,6 +14,8 @@ pub mod crds;
 pub mod duration;
 pub mod finalizers;
 pub mod hash;
+#[cfg(test)]
+mod hash_vectors;
 pub mod image_requirement;
 pub mod karpenter;
 pub mod kwok;

@@ -1,6 +1,6 @@
 //! The Azure provider's part of the API: `AKSNodeClass` in group `karpenter.azure.com`, version `v1beta1`.
 //!
-//! The contract is `pkg/apis` of the repository `Azure/karpenter-provider-azure` at commit a1325bd, which has no
+//! The contract is `pkg/apis` of the repository `Azure/karpenter-provider-azure` at commit 352646f5, which has no
 //! published Go module.
 
 mod aksnodeclass;

@@ -53,7 +53,7 @@ fn nodepool(providers: &[Provider]) -> CustomResourceDefinition {
         label_rules::add(labels, Site::TemplateLabels, providers);
     });
     structural::edit(&mut crd, requirement_key, |key| {
-        label_rules::add(key, Site::NodePoolRequirement, providers)
+        label_rules::add(key, Site::NodePoolRequirement, providers);
     });
     crd
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn object(spec: Value, status: Value) -> Value {
+fn object(spec: &Value, status: &Value) -> Value {
     json!({
         "apiVersion": "karpenter.k8s.aws/v1",
         "kind": "EC2NodeClass",
@@ -107,7 +107,7 @@ fn an_object_with_every_field_is_written_back_as_it_was_read() {
             "observedGeneration": 3,
         }],
     });
-    let written = object(spec, status);
+    let written = object(&spec, &status);
     let read: EC2NodeClass = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), written);
 }
@@ -115,13 +115,13 @@ fn an_object_with_every_field_is_written_back_as_it_was_read() {
 #[test]
 fn fields_the_user_left_out_stay_out() {
     let spec = json!({ "subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": [] });
-    let written = object(spec, json!({}));
+    let written = object(&spec, &json!({}));
     let read: EC2NodeClass = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), written);
 }
 
 #[test]
 fn a_class_without_a_spec_is_readable_because_the_schema_admits_it() {
-    let read: EC2NodeClass = serde_json::from_value(object(Value::Null, Value::Null)).unwrap();
+    let read: EC2NodeClass = serde_json::from_value(object(&Value::Null, &Value::Null)).unwrap();
     assert_eq!(read, EC2NodeClass::new("default", EC2NodeClassSpec::default()));
 }

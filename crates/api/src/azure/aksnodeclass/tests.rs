@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn object(spec: Value, status: Value) -> Value {
+fn object(spec: &Value, status: &Value) -> Value {
     json!({
         "apiVersion": "karpenter.azure.com/v1beta1",
         "kind": "AKSNodeClass",
@@ -60,13 +60,13 @@ fn an_object_with_every_field_but_sysctls_is_written_back_as_it_was_read() {
         "kubernetesVersion": "1.36.1",
         "localDNSState": "Enabled",
     });
-    let written = object(spec, status);
+    let written = object(&spec, &status);
     let read: AKSNodeClass = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), written);
 }
 
 #[test]
 fn a_class_without_a_spec_is_readable_because_the_schema_admits_it() {
-    let read: AKSNodeClass = serde_json::from_value(object(Value::Null, Value::Null)).unwrap();
+    let read: AKSNodeClass = serde_json::from_value(object(&Value::Null, &Value::Null)).unwrap();
     assert_eq!(read, AKSNodeClass::new("default", AKSNodeClassSpec::default()));
 }
