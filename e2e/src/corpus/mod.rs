@@ -24,12 +24,9 @@ pub enum Kind {
     NodeClaim,
     NodeOverlay,
     CapacityBuffer,
-    #[serde(rename = "KWOKNodeClass")]
-    KwokNodeClass,
-    #[serde(rename = "EC2NodeClass")]
-    Ec2NodeClass,
-    #[serde(rename = "AKSNodeClass")]
-    AksNodeClass,
+    KWOKNodeClass,
+    EC2NodeClass,
+    AKSNodeClass,
 }
 
 impl Kind {
@@ -40,9 +37,9 @@ impl Kind {
             Self::NodeClaim => "nodeclaims",
             Self::NodeOverlay => "nodeoverlays",
             Self::CapacityBuffer => "namespaces/default/capacitybuffers",
-            Self::KwokNodeClass => "kwoknodeclasses",
-            Self::Ec2NodeClass => "ec2nodeclasses",
-            Self::AksNodeClass => "aksnodeclasses",
+            Self::KWOKNodeClass => "kwoknodeclasses",
+            Self::EC2NodeClass => "ec2nodeclasses",
+            Self::AKSNodeClass => "aksnodeclasses",
         }
     }
 
@@ -52,9 +49,9 @@ impl Kind {
             Self::NodePool | Self::NodeClaim | Self::NodeOverlay | Self::CapacityBuffer => {
                 [CrdSet::Core, CrdSet::Kwok, CrdSet::Aws].into()
             }
-            Self::KwokNodeClass => [CrdSet::Kwok].into(),
-            Self::Ec2NodeClass => [CrdSet::Aws].into(),
-            Self::AksNodeClass => [CrdSet::Azure].into(),
+            Self::KWOKNodeClass => [CrdSet::Kwok].into(),
+            Self::EC2NodeClass => [CrdSet::Aws].into(),
+            Self::AKSNodeClass => [CrdSet::Azure].into(),
         }
     }
 
@@ -242,9 +239,9 @@ mod tests {
             (Kind::NodeClaim, 50),
             (Kind::NodeOverlay, 40),
             (Kind::CapacityBuffer, 25),
-            (Kind::KwokNodeClass, 10),
-            (Kind::Ec2NodeClass, 130),
-            (Kind::AksNodeClass, 70),
+            (Kind::KWOKNodeClass, 10),
+            (Kind::EC2NodeClass, 130),
+            (Kind::AKSNodeClass, 70),
         ];
         for (kind, least) in promised {
             assert!(
