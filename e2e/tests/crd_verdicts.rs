@@ -15,7 +15,7 @@ use rig::{Client, Cluster};
 use serde_json::{Value, json};
 
 /// Requests under way at a time: enough to keep two API servers busy.
-const WORKERS: usize = 8;
+const WORKERS: usize = 4;
 /// Differences shown; the others are only counted.
 const SHOWN: usize = 60;
 
