@@ -1,4 +1,16 @@
 //! What users write and read: the Karpenter v1 API as Rust types.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | a kind | [`karpenter`], [`autoscaling`], [`kwok`], one folder per API group |
+//! | the CRDs made from the kinds | [`crds`] |
+//! | a word with a meaning | [`labels`], [`annotations`], [`taints`], [`finalizers`], [`condition::names`] |
+//! | which labels users may use | [`labels::rules`]; in CRDs, `crds::label_rules` |
+//! | when a condition changes | [`condition::set`] |
+//! | what makes a node drift | `hash` methods of the kinds, over [`hash`] |
+//! | how a field is written | [`duration`], [`quantity`], [`time`] |
+//!
+//! There is no client, clock or environment here.
 // kube's schema derive repeats each struct inside a function, where `pub` reaches nobody.
 #![allow(unreachable_pub)]
 // Every printer column of a kind has a type.

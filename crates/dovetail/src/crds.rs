@@ -158,14 +158,18 @@ mod tests {
             crds.into_iter().map(|crd| crd.spec.names.kind).collect::<Vec<_>>()
         };
         let core = ["CapacityBuffer", "NodeClaim", "NodeOverlay", "NodePool"];
-        let kwok = [
-            "CapacityBuffer",
-            "KWOKNodeClass",
-            "NodeClaim",
-            "NodeOverlay",
-            "NodePool",
-        ];
         assert_eq!(names(Some(Only::Core)), core);
-        assert_eq!(names(Some(Only::Kwok)), kwok);
+        let node_classes = [
+            (Only::Aws, "EC2NodeClass"),
+            (Only::Azure, "AKSNodeClass"),
+            (Only::Kwok, "KWOKNodeClass"),
+        ];
+        for (only, node_class) in node_classes {
+            let mut expected = [&core[..], &[node_class]].concat();
+            let mut actual = names(Some(only));
+            expected.sort_unstable();
+            actual.sort_unstable();
+            assert_eq!(actual, expected);
+        }
     }
 }

@@ -168,3 +168,61 @@ fn reason_may_be_empty(schema: &mut Schema) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_claim_survives_a_round_trip() {
+        let full = json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {"name": "default-x7k2p"},
+            "spec": {
+                "expireAfter": "720h",
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                "requirements": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["default"]}],
+                "resources": {"requests": {"cpu": "1500m", "pods": "4"}},
+                "startupTaints": [{"effect": "NoExecute", "key": "cni"}],
+                "taints": [{"effect": "NoSchedule", "key": "dedicated", "value": "gpu"}],
+                "terminationGracePeriod": "0s",
+            },
+            "status": {
+                "allocatable": {"cpu": "1930m"},
+                "capacity": {"cpu": "2"},
+                "conditions": [{
+                    "lastTransitionTime": "2026-01-02T03:04:05Z",
+                    "message": "",
+                    "observedGeneration": 1,
+                    "reason": "Launched",
+                    "status": "True",
+                    "type": "Launched",
+                }],
+                "imageID": "ami-1",
+                "lastPodEventTime": "2026-01-02T03:04:15Z",
+                "nodeName": "ip-10-0-0-1",
+                "providerID": "aws:///a/i-1",
+            },
+        });
+        let claim: NodeClaim = serde_json::from_value(full.clone()).unwrap();
+        assert_eq!(serde_json::to_value(claim).unwrap(), full);
+    }
+
+    #[test]
+    fn a_condition_without_reason_and_message_can_be_read() {
+        let status: NodeClaimStatus = serde_json::from_value(json!({
+            "conditions": [{"lastTransitionTime": "2026-01-02T03:04:05Z", "status": "True", "type": "Launched"}],
+            "lastPodEventTime": null,
+        }))
+        .unwrap();
+        assert_eq!(
+            (
+                status.conditions[0].reason.as_str(),
+                status.conditions[0].message.as_str()
+            ),
+            ("", "")
+        );
+        assert_eq!(status.last_pod_event_time, None);
+    }
+}
