@@ -1,3 +1,5 @@
+//! Are durations read and written as Go does?
+
 use super::*;
 
 #[test]

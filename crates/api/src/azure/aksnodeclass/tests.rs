@@ -1,3 +1,5 @@
+//! Does an AKSNodeClass read, default and write as the API server does?
+
 use serde_json::{Value, json};
 
 use super::*;
