@@ -58,7 +58,7 @@ impl Report {
 
     /// Takes note of a run, says so, and writes the tables.
     pub(crate) fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
-        self.runs += 1;
+        self.runs += usize::from(!outcome.repeated);
         let again = if outcome.repeated { " (again)" } else { "" };
         let (suite, text) = key(spec);
         let verdict = word(outcome.verdict);
@@ -161,7 +161,7 @@ fn row(spec: &Spec, outcome: &Outcome) -> Row {
     let reason = if outcome.verdict == Verdict::Passed {
         String::new()
     } else {
-        outcome.reason.clone()
+        beginning(&outcome.reason)
     };
     let seconds = (outcome.seconds * 10.0).round() / 10.0;
     Row {
@@ -171,6 +171,14 @@ fn row(spec: &Spec, outcome: &Outcome) -> Row {
         repeated: outcome.repeated,
         reason,
     }
+}
+
+/// Failures may print whole objects; the rest is in the kept logs.
+fn beginning(reason: &str) -> String {
+    const LINES: usize = 8;
+    let lines: Vec<_> = reason.lines().map(str::trim_end).collect();
+    let more = if lines.len() > LINES { "\n..." } else { "" };
+    lines[..lines.len().min(LINES)].join("\n") + more
 }
 
 fn key(spec: &Spec) -> (Suite, String) {

@@ -59,7 +59,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The spec could not even be run, for instance because no cluster came up: it will be tried again.
+    /// The spec could not even be run, or broke down without a report: it will be tried again.
     pub(crate) fn impossible(error: &anyhow::Error) -> Self {
         Self {
             verdict: Verdict::Failed,

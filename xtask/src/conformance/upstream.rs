@@ -106,7 +106,8 @@ impl Upstream {
         Ok(specs)
     }
 
-    fn source(&self) -> PathBuf {
+    /// The writable copy of the module.
+    pub(crate) fn source(&self) -> PathBuf {
         self.root.join("source")
     }
 
