@@ -68,7 +68,7 @@ func runConsolidate(args []string) error {
 	if err := world.placeBuffers(ctx); err != nil {
 		return err
 	}
-	result := Consolidation{Snapshot: snapshot.Metadata.Name, Nodes: len(world.cluster.DeepCopyNodes()), Warnings: world.warnings}
+	result := Consolidation{Snapshot: snapshot.Metadata.Name, Nodes: len(world.cluster.DeepCopyNodes()), Warnings: append([]string{}, world.warnings...)}
 	for _, method := range world.methods() {
 		verdict, err := world.ask(ctx, method)
 		if err != nil {

@@ -30,9 +30,11 @@ type Plan struct {
 	Warnings  []string          `json:"warnings"`
 }
 
-// Cost is what one step took. Bytes and allocations are totals over the step, not what was live at its end.
+// Cost is what one step took. Bytes and allocations are totals over the step, not what was live at its end. CPU time is
+// that of all threads, garbage collection included; on a busy machine it says more than the time on the wall.
 type Cost struct {
 	Nanoseconds    int64  `json:"nanoseconds"`
+	CPUNanoseconds int64  `json:"cpuNanoseconds"`
 	BytesAllocated uint64 `json:"bytesAllocated"`
 	Allocations    uint64 `json:"allocations"`
 }

@@ -1,1 +1,6 @@
-//! Journeys on a real control plane; the tests live in `tests/`.
+//! Journeys on a real control plane; the tests live in `tests/`, what they share lives here.
+
+pub mod answer;
+pub mod corpus;
+pub mod crd_set;
+pub mod difference;

@@ -1,5 +1,12 @@
 //! The rig's promises: a cluster answers, several stand side by side, and none outlives the test that wanted it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the whole file is a test"
+)]
+
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +20,7 @@ use serde_json::{Value, json};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn node(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kwok-partition": "a"}}})
@@ -29,7 +36,11 @@ fn pod(name: &str) -> Value {
 fn await_phase(client: &Client, path: &str, phase: &str) {
     let look = |client: &Client| {
         let status = client.get(path)?.unwrap_or_default()["status"].clone();
-        Ok(if status["phase"] == phase { Seen::Done(()) } else { Seen::NotYet(status.to_string()) })
+        Ok(if status["phase"] == phase {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(status.to_string())
+        })
     };
     client.wait_for(&format!("{path} being {phase}"), LIMIT, look).unwrap();
 }
@@ -44,7 +55,11 @@ fn pod_on_a_node_of_the_partition_is_scheduled_and_runs_and_goes_when_deleted() 
     await_phase(client, &web, "Running");
     assert_eq!(client.get(&web).unwrap().unwrap()["spec"]["nodeName"], "one");
     client.delete(&web).unwrap();
-    let gone = |client: &Client| Ok(client.get(&web)?.map_or(Seen::Done(()), |pod| Seen::NotYet(pod.to_string())));
+    let gone = |client: &Client| {
+        Ok(client
+            .get(&web)?
+            .map_or(Seen::Done(()), |pod| Seen::NotYet(pod.to_string())))
+    };
     client.wait_for("the pod being gone", LIMIT, gone).unwrap();
 }
 
@@ -56,8 +71,18 @@ fn two_api_servers_side_by_side_answer_with_the_asked_version_and_share_nothing(
         assert_eq!(version["gitVersion"], "v1.36.3");
     }
     left.client().post(NODES, &node("one")).unwrap();
-    assert_eq!(left.client().get(NODES).unwrap().unwrap()["items"].as_array().map(Vec::len), Some(1));
-    assert_eq!(right.client().get(NODES).unwrap().unwrap()["items"].as_array().map(Vec::len), Some(0));
+    assert_eq!(
+        left.client().get(NODES).unwrap().unwrap()["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(
+        right.client().get(NODES).unwrap().unwrap()["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(0)
+    );
 }
 
 #[test]
@@ -82,11 +107,25 @@ spec:
     let cluster = Cluster::builder().api_server_only().start().unwrap();
     let client = cluster.client();
     assert_eq!(client.install_crd(crd).unwrap(), ["gadgets.rig.test"]);
-    let gadget = |size: Value| json!({"apiVersion": "rig.test/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": size});
+    let gadget =
+        |size: Value| json!({"apiVersion": "rig.test/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": size});
     let gadgets = "/apis/rig.test/v1/gadgets";
-    let refused = client.request("POST", gadgets, Some(&gadget(json!({"size": 6}))), rig::client::media::JSON).unwrap();
-    assert_eq!((refused.status, &refused.json["details"]["causes"][0]["field"]), (422, &json!("spec.size")));
-    assert_eq!(client.post(gadgets, &gadget(json!({}))).unwrap()["spec"], json!({"size": 3}));
+    let refused = client
+        .request(
+            "POST",
+            gadgets,
+            Some(&gadget(json!({"size": 6}))),
+            rig::client::media::JSON,
+        )
+        .unwrap();
+    assert_eq!(
+        (refused.status, &refused.json["details"]["causes"][0]["field"]),
+        (422, &json!("spec.size"))
+    );
+    assert_eq!(
+        client.post(gadgets, &gadget(json!({}))).unwrap()["spec"],
+        json!({"size": 3})
+    );
 }
 
 #[test]
@@ -108,13 +147,20 @@ fn killed_parent_leaves_neither_processes_nor_files() {
     }
     let me = env::current_exe().unwrap();
     let mut parent = Command::new(me)
-        .args(["--exact", "killed_parent_leaves_neither_processes_nor_files", "--nocapture"])
+        .args([
+            "--exact",
+            "killed_parent_leaves_neither_processes_nor_files",
+            "--nocapture",
+        ])
         .env(PARENT, "1")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let (pids, state) = what_it_holds(BufReader::new(parent.stdout.take().unwrap()));
-    assert!(pids.iter().all(|pid| alive(*pid)) && state.exists(), "{pids:?} {state:?}");
+    assert!(
+        pids.iter().all(|pid| alive(*pid)) && state.exists(),
+        "{pids:?} {state:?}"
+    );
     parent.kill().unwrap();
     parent.wait().unwrap();
     await_nothing_left(&pids, &state);
@@ -123,7 +169,11 @@ fn killed_parent_leaves_neither_processes_nor_files() {
 fn hold_a_cluster_until_killed() {
     let cluster = Cluster::builder().api_server_only().start().unwrap();
     let pids: Vec<_> = cluster.process_ids().iter().map(u32::to_string).collect();
-    println!("\nholding {} {}", cluster.logs().parent().unwrap().display(), pids.join(" "));
+    println!(
+        "\nholding {} {}",
+        cluster.logs().parent().unwrap().display(),
+        pids.join(" ")
+    );
     loop {
         sleep(Duration::from_secs(1));
     }
@@ -150,12 +200,19 @@ fn await_nothing_left(pids: &[u32], state: &Path) {
         sleep(Duration::from_millis(50));
     }
     let left: Vec<_> = pids.iter().filter(|pid| alive(**pid)).collect();
-    panic!("processes {left:?} and state {state:?} ({}) outlive their parent", state.exists());
+    panic!(
+        "processes {left:?} or {} (there: {}) outlive their parent",
+        state.display(),
+        state.exists()
+    );
 }
 
 /// A zombie counts as ended: its parent has not fetched its status yet, but it holds nothing.
 fn alive(pid: u32) -> bool {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
+    let output = Command::new("ps")
+        .args(["-o", "stat=", "-p", &pid.to_string()])
+        .output()
+        .unwrap();
     let stat = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     !stat.is_empty() && !stat.starts_with('Z')
 }

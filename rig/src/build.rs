@@ -38,8 +38,13 @@ impl FromStr for KubernetesVersion {
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || Error::KubernetesVersion(text.to_owned());
         let parts: Vec<&str> = text.trim_start_matches('v').split('.').collect();
-        let ["1", minor, patch] = parts[..] else { return Err(wrong()) };
-        Ok(Self { minor: minor.parse().map_err(|_| wrong())?, patch: patch.parse().map_err(|_| wrong())? })
+        let ["1", minor, patch] = parts[..] else {
+            return Err(wrong());
+        };
+        Ok(Self {
+            minor: minor.parse().map_err(|_| wrong())?,
+            patch: patch.parse().map_err(|_| wrong())?,
+        })
     }
 }
 
@@ -61,12 +66,15 @@ fn kubernetes_binaries(version: &KubernetesVersion, work: &Path, out: &Path) -> 
     let packages = commands.map(|name| format!("k8s.io/kubernetes/cmd/{name}"));
     let source = gomod::dir("k8s.io/kubernetes", &format!("v{version}"))?;
     let own = fs::read_to_string(source.join("go.mod")).map_err(io("read", source.join("go.mod")))?;
-    module(work, &kubernetes_go_mod(version, &own), packages.iter().map(String::as_str).chain([ETCD]))?;
+    module(
+        work,
+        &kubernetes_go_mod(version, &own),
+        packages.iter().map(String::as_str).chain([ETCD]),
+    )?;
     // Without these the server calls itself v0.0.0, and clients refuse or misbehave.
     let at = "k8s.io/component-base/version";
     let minor = version.minor;
-    let flags =
-        format!("-s -w -X {at}.gitVersion=v{version} -X {at}.gitMajor=1 -X {at}.gitMinor={minor}");
+    let flags = format!("-s -w -X {at}.gitVersion=v{version} -X {at}.gitMajor=1 -X {at}.gitMinor={minor}");
     go_build(work, out, "etcd", ETCD, &flags)?;
     for (name, package) in commands.iter().zip(&packages) {
         go_build(work, out, name, package, &flags)?;
@@ -92,24 +100,38 @@ fn kubernetes_go_mod(version: &KubernetesVersion, own: &str) -> String {
         .collect();
     staged.sort_unstable();
     staged.dedup();
-    let pins: String = staged.iter().map(|name| format!("\t{name} => {name} v0.{minor}.{patch}\n")).collect();
-    format!("module rig\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v{version}\n\nreplace (\n{pins})\n")
+    let pins: Vec<_> = staged
+        .iter()
+        .map(|name| format!("\t{name} => {name} v0.{minor}.{patch}"))
+        .collect();
+    let pins = pins.join("\n");
+    format!("module rig\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v{version}\n\nreplace (\n{pins}\n)\n")
 }
 
 /// A module that needs `packages`, with all their requirements resolved.
 fn module<'a>(dir: &Path, go_mod: &str, packages: impl Iterator<Item = &'a str>) -> Result<()> {
-    let imports: String = packages.map(|package| format!("\t_ {package:?}\n")).collect();
-    let tools = format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n");
+    let imports: Vec<_> = packages.map(|package| format!("\t_ {package:?}")).collect();
+    let tools = format!(
+        "//go:build tools\n\npackage tools\n\nimport (\n{}\n)\n",
+        imports.join("\n")
+    );
     for (name, content) in [("go.mod", go_mod), ("tools.go", &tools)] {
         fs::write(dir.join(name), content).map_err(io("write", dir.join(name)))?;
     }
-    announced("resolving the modules of the control plane", || gomod::go(dir, ["mod", "tidy"], &[]).map(drop))
+    announced("resolving the modules of the control plane", || {
+        gomod::go(dir, ["mod", "tidy"], &[]).map(drop)
+    })
 }
 
 fn go_build(dir: &Path, out: &Path, name: &str, package: &str, flags: &str) -> Result<()> {
     let target = out.join(name).display().to_string();
     announced(&format!("building {name}"), || {
-        gomod::go(dir, ["build", "-trimpath", "-ldflags", flags, "-o", &target, package], &[]).map(drop)
+        gomod::go(
+            dir,
+            ["build", "-trimpath", "-ldflags", flags, "-o", &target, package],
+            &[],
+        )
+        .map(drop)
     })
 }
 
@@ -152,7 +174,10 @@ mod tests {
             ("", None),
         ];
         for (text, want) in cases {
-            let got = text.parse::<KubernetesVersion>().ok().map(|version| version.to_string());
+            let got = text
+                .parse::<KubernetesVersion>()
+                .ok()
+                .map(|version| version.to_string());
             assert_eq!(got.as_deref(), want, "{text:?}");
         }
     }

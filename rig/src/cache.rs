@@ -60,8 +60,14 @@ mod tests {
             Err(Error::NoCache)
         });
         assert!(failed.is_err() && !dir.exists());
-        once(&dir, |partial| fs::write(partial.join("whole"), "").map_err(io("write", partial))).unwrap();
-        let names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        once(&dir, |partial| {
+            fs::write(partial.join("whole"), "").map_err(io("write", partial))
+        })
+        .unwrap();
+        let names: Vec<_> = fs::read_dir(&dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["whole"]);
     }
 

@@ -58,14 +58,20 @@ impl Response {
 impl Client {
     pub(crate) fn new(server: String, token: &str, ca_pem: &str) -> Result<Self> {
         let ca = Certificate::from_pem(ca_pem.as_bytes()).map_err(|e| Error::Certificates(e.to_string()))?;
-        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[ca])).build();
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::new_with_certs(&[ca]))
+            .build();
         let config = Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(Duration::from_mins(1)))
             .proxy(None)
             .build();
-        Ok(Self { agent: Agent::new_with_config(config), server, token: token.into() })
+        Ok(Self {
+            agent: Agent::new_with_config(config),
+            server,
+            token: token.into(),
+        })
     }
 
     /// Sends one request and returns the answer whatever its status; an error means there was no answer.
@@ -88,7 +94,12 @@ impl Client {
             .map_err(|e| failed(e.into()))?;
         let mut answer = self.agent.run(request).map_err(failed)?;
         let status = answer.status().as_u16();
-        let text = answer.body_mut().with_config().limit(u64::MAX).read_to_string().map_err(failed)?;
+        let text = answer
+            .body_mut()
+            .with_config()
+            .limit(u64::MAX)
+            .read_to_string()
+            .map_err(failed)?;
         let json = serde_json::from_str(&text).unwrap_or(Value::String(text));
         Ok(Response { status, json })
     }
@@ -96,7 +107,11 @@ impl Client {
     /// Reads an object or a list; a missing one is `None`.
     pub fn get(&self, path: &str) -> Result<Option<Value>> {
         let answer = self.request("GET", path, None, media::JSON)?;
-        if answer.status == 404 { Ok(None) } else { success("GET", path, answer).map(Some) }
+        if answer.status == 404 {
+            Ok(None)
+        } else {
+            success("GET", path, answer).map(Some)
+        }
     }
 
     /// Creates `object` in the collection at `path`.
@@ -117,13 +132,21 @@ impl Client {
     /// Applies `object` at `path` server-side, as field manager `rig`, taking over what others own.
     pub fn apply(&self, path: &str, object: &Value) -> Result<Value> {
         let path = format!("{path}?fieldManager=rig&force=true");
-        success("PATCH", &path, self.request("PATCH", &path, Some(object), media::APPLY)?)
+        success(
+            "PATCH",
+            &path,
+            self.request("PATCH", &path, Some(object), media::APPLY)?,
+        )
     }
 
     /// Deletes the object at `path`; one that is not there is as good as deleted.
     pub fn delete(&self, path: &str) -> Result<()> {
         let answer = self.request("DELETE", path, None, media::JSON)?;
-        if answer.status == 404 { Ok(()) } else { success("DELETE", path, answer).map(drop) }
+        if answer.status == 404 {
+            Ok(())
+        } else {
+            success("DELETE", path, answer).map(drop)
+        }
     }
 
     /// Asks `look` until it yields something, or fails saying what it saw last.
@@ -152,7 +175,9 @@ impl Client {
             names.push(name);
         }
         for name in &names {
-            self.wait_for(&format!("CRD {name} being served"), Duration::from_secs(30), |client| client.established(name))?;
+            self.wait_for(&format!("CRD {name} being served"), Duration::from_secs(30), |client| {
+                client.established(name)
+            })?;
         }
         Ok(names)
     }
@@ -165,10 +190,20 @@ impl Client {
             return Ok(Seen::NotYet(json!(conditions).to_string()));
         }
         let spec = &crd["spec"];
-        for version in spec["versions"].as_array().into_iter().flatten().filter(|v| v["served"] == true) {
+        for version in spec["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|v| v["served"] == true)
+        {
             let [group, version, plural] =
                 [&spec["group"], &version["name"], &spec["names"]["plural"]].map(|v| v.as_str().unwrap_or_default());
-            let list = self.request("GET", &format!("/apis/{group}/{version}/{plural}?limit=1"), None, media::JSON)?;
+            let list = self.request(
+                "GET",
+                &format!("/apis/{group}/{version}/{plural}?limit=1"),
+                None,
+                media::JSON,
+            )?;
             if !list.ok() {
                 return Ok(Seen::NotYet(list.message()));
             }
@@ -191,7 +226,8 @@ trait Conditions {
 
 impl Conditions for Vec<Value> {
     fn contains_condition(&self, kind: &str, status: &str) -> bool {
-        self.iter().any(|condition| condition["type"] == kind && condition["status"] == status)
+        self.iter()
+            .any(|condition| condition["type"] == kind && condition["status"] == status)
     }
 }
 

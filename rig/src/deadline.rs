@@ -14,9 +14,15 @@ pub struct Deadline {
 
 impl Deadline {
     /// A step that begins now.
-    #[allow(clippy::disallowed_methods, reason = "the rig waits for real processes, so it needs the real clock")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the rig waits for real processes, so it needs the real clock"
+    )]
     pub fn within(limit: Duration) -> Self {
-        Self { start: Instant::now(), limit }
+        Self {
+            start: Instant::now(),
+            limit,
+        }
     }
 
     /// How long the step has been running.
@@ -32,7 +38,11 @@ impl Deadline {
     /// Waits a moment before the next look, or gives up with what was seen `last`.
     pub fn pause(&self, what: &str, last: String, moment: Duration) -> Result<()> {
         if self.passed() {
-            return Err(Error::Deadline { what: what.to_owned(), limit: self.limit, last });
+            return Err(Error::Deadline {
+                what: what.to_owned(),
+                limit: self.limit,
+                last,
+            });
         }
         sleep(moment);
         Ok(())

@@ -26,7 +26,7 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// A scheduler nobody runs: these pods are never offered to a node, and never count as unschedulable.
 const NO_SCHEDULER: &str = "rig";
 const TICK: Duration = Duration::from_millis(250);
-const LEADING_LIMIT: Duration = Duration::from_secs(120);
+const LEADING_LIMIT: Duration = Duration::from_mins(2);
 const STOPPING_GRACE: Duration = Duration::from_secs(15);
 
 /// A controller's program and its environment.
@@ -36,6 +36,8 @@ pub struct Controller {
     pub program: PathBuf,
     /// Its settings; this is what the Deployment's container shows.
     pub env: BTreeMap<String, String>,
+    /// A node of kwok's for the pod that stands for the process, when its ports are to be reached through the API server.
+    pub node: Option<String>,
 }
 
 /// The Deployment in play; dropping it ends the process.
@@ -54,13 +56,22 @@ impl Deployment {
             guard: cluster.guard(),
             log: cluster.logs().join("karpenter.log"),
             program: controller.program.clone(),
+            node: controller.node.clone(),
             running: None,
         };
-        client.wait_for("the Deployment kube-system/karpenter being ready", LEADING_LIMIT, |client| {
-            player.step()?;
-            let status = client.get(&format!("{DEPLOYMENTS}/karpenter"))?.unwrap_or_default()["status"].clone();
-            Ok(if status["readyReplicas"] == 1 { Seen::Done(()) } else { Seen::NotYet(status.to_string()) })
-        })?;
+        client.wait_for(
+            "the Deployment kube-system/karpenter being ready",
+            LEADING_LIMIT,
+            |client| {
+                player.step()?;
+                let status = client.get(&format!("{DEPLOYMENTS}/karpenter"))?.unwrap_or_default()["status"].clone();
+                Ok(if status["readyReplicas"] == 1 {
+                    Seen::Done(())
+                } else {
+                    Seen::NotYet(status.to_string())
+                })
+            },
+        )?;
         let (stop, stopped) = mpsc::channel();
         let player = std::thread::spawn(move || {
             let mut last = String::new();
@@ -73,7 +84,10 @@ impl Deployment {
                 last = now;
             }
         });
-        Ok(Self { stop: Some(stop), player: Some(player) })
+        Ok(Self {
+            stop: Some(stop),
+            player: Some(player),
+        })
     }
 }
 
@@ -104,7 +118,10 @@ impl Generation {
 
     fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.env.as_array().into_iter().flatten().filter_map(|variable| {
-            Some((variable["name"].as_str()?, variable["value"].as_str().unwrap_or_default()))
+            Some((
+                variable["name"].as_str()?,
+                variable["value"].as_str().unwrap_or_default(),
+            ))
         })
     }
 }
@@ -121,17 +138,22 @@ struct Player {
     guard: Guard,
     log: PathBuf,
     program: PathBuf,
+    node: Option<String>,
     running: Option<Running>,
 }
 
 impl Player {
     fn step(&mut self) -> Result<()> {
-        let Some(deployment) = self.client.get(&format!("{DEPLOYMENTS}/karpenter"))? else { return Ok(()) };
+        let Some(deployment) = self.client.get(&format!("{DEPLOYMENTS}/karpenter"))? else {
+            return Ok(());
+        };
         let wanted = Generation::of(&deployment["spec"]["template"]);
         self.keep_running(wanted)?;
-        let Some(running) = &mut self.running else { return Ok(()) };
+        let Some(running) = &mut self.running else {
+            return Ok(());
+        };
         if !running.leading {
-            running.leading = leads(&self.client)?;
+            running.leading = leads(&self.client, self.node.as_deref())?;
         }
         if running.leading {
             report_pods(&self.client, running)?;
@@ -159,40 +181,59 @@ impl Player {
         let mut command = Command::new(&self.program);
         command.envs(wanted.variables());
         let process = self.guard.spawn("karpenter", &command, self.log.clone())?;
-        self.running = Some(Running { generation: wanted, process, restarts, leading: false });
+        self.running = Some(Running {
+            generation: wanted,
+            process,
+            restarts,
+            leading: false,
+        });
         Ok(())
     }
 }
 
 /// A crash while running is the business of the suite, which counts restarts; a crash at the start is ours.
 fn crashed(running: &mut Running) -> Result<()> {
-    if running.leading { Ok(()) } else { running.process.check() }
+    if running.leading {
+        Ok(())
+    } else {
+        running.process.check()
+    }
 }
 
 /// Whether somebody holds the lease, which was removed before the process started. The suites look for a pod of the
 /// holder's name: a process has its machine's, so a pod of that name is made.
-fn leads(client: &Client) -> Result<bool> {
+fn leads(client: &Client, node: Option<&str>) -> Result<bool> {
     let lease = client.get(LEASE)?.unwrap_or_default();
     let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
-    let Some(name) = holder.split('_').next().filter(|name| !name.is_empty()) else { return Ok(false) };
+    let Some(name) = holder.split('_').next().filter(|name| !name.is_empty()) else {
+        return Ok(false);
+    };
     if client.get(&format!("{PODS}/{name}"))?.is_none() {
-        create_ready_pod(client, name)?;
+        create_leader_pod(client, name, node)?;
     }
     Ok(true)
 }
 
-fn create_ready_pod(client: &Client, name: &str) -> Result<()> {
-    let pod = json!({
+/// On a node it is kwok that makes the pod run; with the node's network it has the node's address.
+fn create_leader_pod(client: &Client, name: &str, node: Option<&str>) -> Result<()> {
+    let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/instance": "karpenter"}},
         "spec": pod_spec(&json!([])),
     });
+    if let Some(node) = node {
+        pod["spec"]["nodeName"] = node.into();
+        pod["spec"]["hostNetwork"] = true.into();
+        return client.post(PODS, &pod).map(drop);
+    }
     client.post(PODS, &pod)?;
     client.patch(&format!("{PODS}/{name}/status"), &ready(0)).map(drop)
 }
 
 fn report_pods(client: &Client, running: &Running) -> Result<()> {
-    let list = client.get(&format!("{PODS}?labelSelector=app.kubernetes.io%2Fname%3Dkarpenter"))?.unwrap_or_default();
+    let list = client
+        .get(&format!("{PODS}?labelSelector=app.kubernetes.io%2Fname%3Dkarpenter"))?
+        .unwrap_or_default();
     for pod in list["items"].as_array().into_iter().flatten() {
         let reported = &pod["status"]["containerStatuses"][0]["restartCount"];
         if Generation::of(pod) != running.generation || *reported == running.restarts {
@@ -228,7 +269,10 @@ fn pod_spec(env: &Value) -> Value {
 }
 
 fn object(env: &BTreeMap<String, String>) -> Value {
-    let env: Vec<_> = env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let env: Vec<_> = env
+        .iter()
+        .map(|(name, value)| json!({"name": name, "value": value}))
+        .collect();
     let labels = json!({"app.kubernetes.io/name": "karpenter", "app.kubernetes.io/instance": "karpenter"});
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",

@@ -1,14 +1,17 @@
 //! What can go wrong with a control plane on this machine, said so that the reader can mend it.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A failure of the rig: building, starting, or talking to a cluster.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// There is no Go toolchain, and nothing built earlier to fall back on.
-    #[error("Go is not installed (`go` was not found on PATH), and the rig builds its control plane with it: install Go 1.26 or newer")]
+    #[error(
+        "Go is not installed (`go` was not found on PATH), and the rig builds its control plane with it: install Go 1.26 or newer"
+    )]
     GoMissing,
     /// A Go command ended badly.
     #[error("`go {command}` in {dir} failed:\n{stderr}")]
@@ -99,6 +102,13 @@ pub enum Error {
     /// A version that is not one.
     #[error("{0:?} is not a Kubernetes version: write it like 1.36.3")]
     KubernetesVersion(String),
+}
+
+/// The same words: a test that unwraps shows them to its reader.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Shorthand for the results of this crate.

@@ -24,8 +24,8 @@ while read -r verb pid; do
     dismissed) exit 0 ;;
   esac
 done
-for p in $pids; do kill -9 -- "-$p" 2>/dev/null; done
-rm -rf -- "$1"
+for p in $pids; do kill -s KILL -- "-$p" 2>/dev/null; done
+for try in 1 2 3 4 5; do rm -rf -- "$1" 2>/dev/null && break; sleep 1; done
 "#;
 
 /// Waits for the word, then becomes the program, keeping its process id.
@@ -54,17 +54,32 @@ impl Guard {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(|source| Error::Spawn { program: "the guard (sh)".to_owned(), source })?;
+            .map_err(|source| Error::Spawn {
+                program: "the guard (sh)".to_owned(),
+                source,
+            })?;
         let pipe = shell.stdin.take();
-        Ok(Self { inner: Arc::new(Mutex::new(Inner { shell, pipe })) })
+        Ok(Self {
+            inner: Arc::new(Mutex::new(Inner { shell, pipe })),
+        })
     }
 
     /// Starts `command` in a process group of its own, with both outputs going to `log`.
     pub(crate) fn spawn(&self, name: &str, command: &Command, log: PathBuf) -> Result<Process> {
-        let failed = |source| Error::Spawn { program: name.to_owned(), source };
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let failed = |source| Error::Spawn {
+            program: name.to_owned(),
+            source,
+        };
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .map_err(failed)?;
         let mut gate = gated(command);
-        gate.stdin(Stdio::piped()).stdout(file.try_clone().map_err(failed)?).stderr(file).process_group(0);
+        gate.stdin(Stdio::piped())
+            .stdout(file.try_clone().map_err(failed)?)
+            .stderr(file)
+            .process_group(0);
         let mut child = gate.spawn().map_err(failed)?;
         self.tell("watch", child.id());
         if let Some(mut word) = child.stdin.take() {
@@ -99,7 +114,9 @@ impl Drop for Inner {
 /// The same command behind the gate.
 fn gated(command: &Command) -> Command {
     let mut gate = Command::new("sh");
-    gate.args(["-c", GATE, "rig-gate"]).arg(command.get_program()).args(command.get_args());
+    gate.args(["-c", GATE, "rig-gate"])
+        .arg(command.get_program())
+        .args(command.get_args());
     for (key, value) in command.get_envs() {
         match value {
             Some(value) => gate.env(key, value),

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::error::{Result, io};
 
 /// kwok minds the nodes of one partition and renews their leases; everything else comes from the stages.
-pub(crate) const FLAGS: [&str; 5] = [
+pub(crate) const FLAGS: [&str; 4] = [
     "--manage-all-nodes=false",
     "--manage-nodes-with-label-selector=kwok-partition=a",
     "--node-lease-duration-seconds=40",
     "--cidr=10.0.0.1/16",
-    "--node-ip=127.0.0.1",
 ];
 
 const STAGES: [(&str, &str); 3] = [

@@ -24,6 +24,7 @@ pub mod manifest;
 mod pki;
 pub mod ports;
 mod process;
+pub mod reference;
 
 pub use client::{Client, Response};
 pub use cluster::{Builder, Cluster};

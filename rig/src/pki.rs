@@ -33,7 +33,10 @@ pub(crate) fn create(dir: &Path) -> Result<Pki> {
     let mut server = CertificateParams::new(names).map_err(made)?;
     server.distinguished_name.push(DnType::CommonName, "rig-server");
     let server_key = KeyPair::generate().map_err(made)?;
-    let server_pem = server.signed_by(&server_key, &Issuer::new(ca, ca_key)).map_err(made)?.pem();
+    let server_pem = server
+        .signed_by(&server_key, &Issuer::new(ca, ca_key))
+        .map_err(made)?
+        .pem();
     let accounts = KeyPair::generate().map_err(made)?;
 
     let write = |name: &str, content: &str| {

@@ -38,8 +38,11 @@ mod tests {
     #[test]
     fn ports_chosen_together_differ_and_can_be_bound() {
         let mut ports = free::<8>().unwrap();
-        let listeners: Vec<_> = ports.iter().map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port))).collect();
-        assert!(listeners.iter().all(Result::is_ok), "{listeners:?}");
+        let listeners: Vec<_> = ports
+            .iter()
+            .map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)))
+            .collect();
+        assert!(listeners.iter().all(std::io::Result::is_ok), "{listeners:?}");
         ports.sort_unstable();
         assert!(ports.windows(2).all(|pair| pair[0] != pair[1]), "{ports:?}");
     }

@@ -24,7 +24,13 @@ pub struct Process {
 
 impl Process {
     pub(crate) fn new(name: &str, child: Child, log: PathBuf, guard: Guard) -> Self {
-        Self { name: name.to_owned(), child, log, guard, ended: None }
+        Self {
+            name: name.to_owned(),
+            child,
+            log,
+            guard,
+            ended: None,
+        }
     }
 
     /// Its process id, which is also the id of its process group.
@@ -63,7 +69,11 @@ impl Process {
     pub fn stop(&mut self, grace: Duration) {
         self.signal(Signal::TERM);
         let deadline = Deadline::within(grace);
-        while self.ended().is_none() && deadline.pause("its end", String::new(), Duration::from_millis(20)).is_ok() {}
+        while self.ended().is_none()
+            && deadline
+                .pause("its end", String::new(), Duration::from_millis(20))
+                .is_ok()
+        {}
         self.kill();
     }
 

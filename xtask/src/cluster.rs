@@ -3,7 +3,7 @@
 //! `up` starts a copy of this program in the background which holds the cluster; `down` ends that copy, and the rig's
 //! guard ends everything else. Nothing here needs kubectl.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -13,13 +13,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use rig::build::KubernetesVersion;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 const STOPPING_LIMIT: Duration = Duration::from_secs(30);
 
 /// What to do with clusters.
 #[derive(Subcommand)]
-pub enum Cluster {
+pub(crate) enum Cluster {
     /// Starts a cluster and leaves it running; prints the KUBECONFIG to use
     Up(Up),
     /// Ends a cluster and removes its files
@@ -37,7 +37,7 @@ pub enum Cluster {
 
 /// The cluster wanted.
 #[derive(Args, Clone)]
-pub struct Up {
+pub(crate) struct Up {
     /// A name, when there are to be several
     #[arg(long, default_value = "default")]
     name: String,
@@ -50,7 +50,7 @@ pub struct Up {
 }
 
 /// Runs the task.
-pub fn run(task: Cluster) -> Result<ExitCode> {
+pub(crate) fn run(task: Cluster) -> Result<ExitCode> {
     match task {
         Cluster::Up(up) => self::up(&up)?,
         Cluster::Down { name } => down(&name)?,
@@ -60,7 +60,8 @@ pub fn run(task: Cluster) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files of a cluster: `kubeconfig` and logs (the rig's), `pid` once it is ready, and the holder's log beside it.
+/// The files of a cluster: `kubeconfig` and logs (the rig's), and `pid` once it is ready. Beside the folder lie the holder's
+/// log and a lock that it has as long as it lives: a number in a file alone may be anybody's after a crash.
 fn state(name: &str) -> Result<PathBuf> {
     if name.is_empty() || name.contains(['/', '.']) {
         bail!("{name:?} cannot name a cluster: use letters, digits and dashes");
@@ -70,16 +71,27 @@ fn state(name: &str) -> Result<PathBuf> {
 
 fn up(up: &Up) -> Result<()> {
     let state = state(&up.name)?;
-    if let Some(pid) = holder(&state) {
-        bail!("cluster {:?} is already up (process {pid}); `cargo xtask cluster down --name {0}` ends it", up.name);
+    if held(&state) {
+        bail!(
+            "cluster {0:?} is already up; `cargo xtask cluster down --name {0}` ends it",
+            up.name
+        );
     }
     // In the foreground, where its progress is seen.
     rig::build::control_plane(&up.kubernetes)?;
     fs::create_dir_all(state.parent().unwrap_or(&state))?;
+    let _ = fs::remove_dir_all(&state);
     let log = state.with_extension("log");
-    let output = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+    let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["cluster", "hold", "--name", &up.name, "--kubernetes", &up.kubernetes.to_string()]);
+    command.args([
+        "cluster",
+        "hold",
+        "--name",
+        &up.name,
+        "--kubernetes",
+        &up.kubernetes.to_string(),
+    ]);
     for dir in &up.crds {
         command.arg("--crds").arg(dir);
     }
@@ -102,6 +114,9 @@ fn up(up: &Up) -> Result<()> {
 
 fn hold(up: &Up) -> Result<()> {
     let state = state(&up.name)?;
+    let lock = File::create(state.with_extension("lock"))?;
+    lock.try_lock()
+        .with_context(|| format!("cluster {:?} is held by another process", up.name))?;
     let cluster = rig::Cluster::builder()
         .kubernetes(up.kubernetes.clone())
         .kwok(Vec::new())
@@ -118,29 +133,43 @@ fn hold(up: &Up) -> Result<()> {
 }
 
 /// Installs every YAML file of a folder.
-pub fn install(cluster: &rig::Cluster, dir: &Path) -> Result<()> {
+pub(crate) fn install(cluster: &rig::Cluster, dir: &Path) -> Result<()> {
     let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| format!("reading {}", dir.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<std::io::Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"));
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml")
+    });
     files.sort();
     for file in files {
         let yaml = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        cluster.client().install_crd(&yaml).with_context(|| format!("installing {}", file.display()))?;
+        cluster
+            .client()
+            .install_crd(&yaml)
+            .with_context(|| format!("installing {}", file.display()))?;
     }
     Ok(())
 }
 
 fn down(name: &str) -> Result<()> {
     let state = state(name)?;
-    let Some(pid) = holder(&state) else { bail!("there is no cluster {name:?}; `cargo xtask cluster list` shows those there are") };
-    kill_process(process(pid)?, Signal::TERM)?;
+    let Some(pid) = holder(&state) else {
+        bail!("there is no cluster {name:?}; `cargo xtask cluster list` shows those there are")
+    };
+    kill_process(pid, Signal::TERM)?;
     let deadline = rig::Deadline::within(STOPPING_LIMIT);
     while state.exists() {
-        deadline.pause("the cluster's end", format!("{} is still there", state.display()), Duration::from_millis(50))?;
+        deadline.pause(
+            "the cluster's end",
+            format!("{} is still there", state.display()),
+            Duration::from_millis(50),
+        )?;
     }
-    let _ = fs::remove_file(state.with_extension("log"));
+    for file in ["log", "lock"] {
+        let _ = fs::remove_file(state.with_extension(file));
+    }
     Ok(())
 }
 
@@ -161,13 +190,20 @@ fn list() -> Result<()> {
 }
 
 /// The process that holds the cluster, if it lives and the cluster is ready.
-fn holder(state: &Path) -> Option<i32> {
-    let pid = fs::read_to_string(state.join("pid")).ok()?.trim().parse().ok()?;
-    test_kill_process(process(pid).ok()?).ok().map(|()| pid)
+fn holder(state: &Path) -> Option<Pid> {
+    if !held(state) {
+        return None;
+    }
+    fs::read_to_string(state.join("pid"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
 }
 
-fn process(pid: i32) -> Result<Pid> {
-    Pid::from_raw(pid).with_context(|| format!("{pid} is no process"))
+fn held(state: &Path) -> bool {
+    File::open(state.with_extension("lock")).is_ok_and(|lock| lock.try_lock().is_err())
 }
 
 #[allow(clippy::print_stdout, reason = "this is what the command was asked for")]

@@ -18,13 +18,41 @@ struct Layer {
 }
 
 const LAYERS: &[Layer] = &[
-    Layer { name: "api", sees: &[], pure: true },
-    Layer { name: "model", sees: &["api"], pure: true },
-    Layer { name: "dovetail", sees: &["api", "model"], pure: false },
-    Layer { name: "workloads", sees: &["model"], pure: true },
-    Layer { name: "rig", sees: &[], pure: false },
-    Layer { name: "e2e", sees: &["api", "model", "rig", "workloads"], pure: false },
-    Layer { name: "xtask", sees: &["api", "model", "rig", "workloads"], pure: false },
+    Layer {
+        name: "api",
+        sees: &[],
+        pure: true,
+    },
+    Layer {
+        name: "model",
+        sees: &["api"],
+        pure: true,
+    },
+    Layer {
+        name: "dovetail",
+        sees: &["api", "model"],
+        pure: false,
+    },
+    Layer {
+        name: "workloads",
+        sees: &["model"],
+        pure: true,
+    },
+    Layer {
+        name: "rig",
+        sees: &[],
+        pure: false,
+    },
+    Layer {
+        name: "e2e",
+        sees: &["api", "model", "rig", "workloads"],
+        pure: false,
+    },
+    Layer {
+        name: "xtask",
+        sees: &["api", "model", "rig", "workloads"],
+        pure: false,
+    },
 ];
 
 /// What a function of a Snapshot and a time has no use for: I/O, threads of its own, randomness.
@@ -45,7 +73,11 @@ const IMPURE: &[&str] = &[
 /// Fails with every edge that the table does not allow.
 pub(crate) fn check() -> Result<usize> {
     let graph = Graph::load()?;
-    let problems: Vec<String> = graph.members.values().flat_map(|member| violations(&graph, member)).collect();
+    let problems: Vec<String> = graph
+        .members
+        .values()
+        .flat_map(|member| violations(&graph, member))
+        .collect();
     if problems.is_empty() {
         return Ok(graph.members.len());
     }
@@ -54,16 +86,25 @@ pub(crate) fn check() -> Result<usize> {
 
 fn violations(graph: &Graph, member: &str) -> Vec<String> {
     let Some(layer) = LAYERS.iter().find(|layer| layer.name == member) else {
-        return vec![format!("crate `{member}` has no place in xtask/src/layers.rs: decide what it may see")];
+        return vec![format!(
+            "crate `{member}` has no place in xtask/src/layers.rs: decide what it may see"
+        )];
     };
     let mut found = Vec::new();
     for seen in graph.direct_members(member) {
         if !layer.sees.contains(&seen.as_str()) {
-            found.push(format!("`{member}` depends on `{seen}`, but may only see {:?}", layer.sees));
+            found.push(format!(
+                "`{member}` depends on `{seen}`, but may only see {:?}",
+                layer.sees
+            ));
         }
     }
     if layer.pure {
-        found.extend(graph.impure_path(member).map(|path| format!("`{member}` must stay pure, but {path}")));
+        found.extend(
+            graph
+                .impure_path(member)
+                .map(|path| format!("`{member}` must stay pure, but {path}")),
+        );
     }
     found
 }
@@ -78,15 +119,28 @@ impl Graph {
     fn load() -> Result<Self> {
         let output = crate::run::capture(crate::run::cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
         let metadata: Metadata = serde_json::from_str(&output).context("reading `cargo metadata`")?;
-        let names: BTreeMap<&str, &str> =
-            metadata.packages.iter().map(|package| (package.id.as_str(), package.name.as_str())).collect();
+        let names: BTreeMap<&str, &str> = metadata
+            .packages
+            .iter()
+            .map(|package| (package.id.as_str(), package.name.as_str()))
+            .collect();
         let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
         let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for node in &metadata.resolve.nodes {
-            let normal = node.deps.iter().filter(|dep| dep.dep_kinds.iter().any(|kind| kind.kind.is_none()));
-            edges.entry(name(&node.id)).or_default().extend(normal.map(|dep| name(&dep.pkg)));
+            let normal = node
+                .deps
+                .iter()
+                .filter(|dep| dep.dep_kinds.iter().any(|kind| kind.kind.is_none()));
+            edges
+                .entry(name(&node.id))
+                .or_default()
+                .extend(normal.map(|dep| name(&dep.pkg)));
         }
-        let members = metadata.workspace_members.iter().map(|id| (name(id), name(id))).collect();
+        let members = metadata
+            .workspace_members
+            .iter()
+            .map(|id| (name(id), name(id)))
+            .collect();
         Ok(Self { members, edges })
     }
 
@@ -95,7 +149,8 @@ impl Graph {
     }
 
     fn direct_members(&self, package: &str) -> impl Iterator<Item = &String> {
-        self.direct(package).filter(|dependency| self.members.contains_key(*dependency))
+        self.direct(package)
+            .filter(|dependency| self.members.contains_key(*dependency))
     }
 
     /// The first chain of dependencies from `package` to an impure crate, as text.
@@ -160,20 +215,29 @@ mod tests {
     fn graph(members: &[&str], edges: &[(&str, &[&str])]) -> Graph {
         Graph {
             members: members.iter().map(|name| ((*name).into(), (*name).into())).collect(),
-            edges: edges.iter().map(|(from, to)| ((*from).into(), to.iter().map(|t| (*t).into()).collect())).collect(),
+            edges: edges
+                .iter()
+                .map(|(from, to)| ((*from).into(), to.iter().map(|t| (*t).into()).collect()))
+                .collect(),
         }
     }
 
     #[test]
     fn a_pure_crate_may_not_reach_a_runtime_through_others() {
         let graph = graph(&["api"], &[("api", &["kube"]), ("kube", &["kube-core", "tokio"])]);
-        assert_eq!(violations(&graph, "api"), ["`api` must stay pure, but api → kube → tokio"]);
+        assert_eq!(
+            violations(&graph, "api"),
+            ["`api` must stay pure, but api → kube → tokio"]
+        );
     }
 
     #[test]
     fn a_crate_may_not_look_up_the_hill() {
         let graph = graph(&["api", "model"], &[("api", &["model"]), ("model", &[])]);
-        assert_eq!(violations(&graph, "api"), ["`api` depends on `model`, but may only see []"]);
+        assert_eq!(
+            violations(&graph, "api"),
+            ["`api` depends on `model`, but may only see []"]
+        );
     }
 
     #[test]

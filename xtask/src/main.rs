@@ -1,5 +1,6 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
+mod bench;
 mod cluster;
 mod conformance;
 mod layers;
@@ -27,6 +28,8 @@ enum Task {
     Test,
     /// Fail when a crate sees what it must not
     Layers,
+    /// Generates workloads and asks the reference about them; alone it lists the shapes
+    Bench(bench::Bench),
     /// A real control plane on this machine, to try things by hand
     #[command(subcommand)]
     Cluster(cluster::Cluster),
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Task::Check => test::check().map(|()| ExitCode::SUCCESS),
         Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
         Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
+        Task::Bench(task) => bench::run(&task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
     };

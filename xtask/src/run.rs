@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// `cargo`, the one that runs us, in the workspace root.
+/// `cargo` in the workspace root, in the toolchain that the workspace pins.
 pub(crate) fn cargo() -> Command {
-    program(option_env!("CARGO").unwrap_or("cargo"))
+    program("cargo")
 }
 
 /// A program in the workspace root.
@@ -28,7 +28,9 @@ pub(crate) fn root() -> &'static Path {
 
 /// Runs to success or fails with the command line.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("starting {}", line(command)))?;
+    let status = command
+        .status()
+        .with_context(|| format!("starting {}", line(command)))?;
     if status.success() {
         return Ok(());
     }
@@ -37,7 +39,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs to success and returns what it printed.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("starting {}", line(command)))?;
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("starting {}", line(command)))?;
     if !output.status.success() {
         bail!("{} ended with {}", line(command), output.status);
     }
@@ -46,8 +51,10 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
 
 /// Runs while passing each line of its output on and showing it to `watch`; tells whether it succeeded.
 pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<bool> {
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().with_context(|| format!("starting {}", line(command)))?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("starting {}", line(command)))?;
     let output = child.stdout.take().context("a piped child has a standard output")?;
     let mut screen = std::io::stdout();
     for text in BufReader::new(output).lines() {
@@ -60,5 +67,8 @@ pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Resul
 
 fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    format!(
+        "`{}`",
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    )
 }

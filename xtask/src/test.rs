@@ -23,7 +23,15 @@ pub(crate) fn check() -> Result<()> {
     step("layers");
     say(&format!("{} crates see only what they may", layers::check()?));
     step("lints");
-    run::run(run::cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+    run::run(run::cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))
 }
 
 /// `cargo xtask test`: the checks, then every tier. A missing Go skips the last tier at a desk and fails in CI.
@@ -44,9 +52,14 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
         bail!("CI needs Go for the tests on a real control plane: put `go` on the PATH");
     }
     if skipped {
-        say("not run: they build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok, which needs Go.");
+        say(
+            "not run: they build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok, which needs Go.",
+        );
         say("Install Go 1.26 or newer and run `cargo xtask test` again.");
-    } else if !tests(run::cargo().args(["test", "--package", "e2e", "--locked", "--no-fail-fast"]), &mut tally)? {
+    } else if !tests(
+        run::cargo().args(["test", "--package", "e2e", "--locked", "--no-fail-fast"]),
+        &mut tally,
+    )? {
         broken.push("tests on a real control plane");
     }
 
@@ -74,17 +87,32 @@ fn parse(line: &str) -> Option<Tally> {
         let part = counts.split("; ").find_map(|part| part.strip_suffix(word))?;
         part.trim().parse().ok()
     };
-    Some(Tally { passed: count("passed")?, failed: count("failed")?, ignored: count("ignored")? })
+    Some(Tally {
+        passed: count("passed")?,
+        failed: count("failed")?,
+        ignored: count("ignored")?,
+    })
 }
 
 fn closing(tally: Tally, skipped: bool) -> String {
-    let Tally { passed, failed, ignored } = tally;
-    let note = if skipped { "the tier on a real control plane did not run\n" } else { "" };
+    let Tally {
+        passed,
+        failed,
+        ignored,
+    } = tally;
+    let note = if skipped {
+        "the tier on a real control plane did not run\n"
+    } else {
+        ""
+    };
     format!("{note}{passed} passed, {failed} failed, {ignored} skipped")
 }
 
 fn has_go() -> bool {
-    Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
+    Command::new("go")
+        .arg("version")
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 fn step(name: &str) {
@@ -103,7 +131,14 @@ mod tests {
     #[test]
     fn a_closing_line_of_cargo_test_is_counted() {
         let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s";
-        assert_eq!(parse(line), Some(Tally { passed: 12, failed: 3, ignored: 1 }));
+        assert_eq!(
+            parse(line),
+            Some(Tally {
+                passed: 12,
+                failed: 3,
+                ignored: 1
+            })
+        );
     }
 
     #[test]
@@ -113,7 +148,14 @@ mod tests {
 
     #[test]
     fn the_closing_line_admits_a_tier_that_did_not_run() {
-        let tally = Tally { passed: 7, failed: 0, ignored: 0 };
-        assert_eq!(closing(tally, true), "the tier on a real control plane did not run\n7 passed, 0 failed, 0 skipped");
+        let tally = Tally {
+            passed: 7,
+            failed: 0,
+            ignored: 0,
+        };
+        assert_eq!(
+            closing(tally, true),
+            "the tier on a real control plane did not run\n7 passed, 0 failed, 0 skipped"
+        );
     }
 }

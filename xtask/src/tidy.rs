@@ -32,19 +32,28 @@ pub(crate) fn check() -> Result<String> {
 }
 
 fn name_problem(file: &str) -> Option<String> {
-    let bad = Path::new(file).iter().filter_map(|part| Path::new(part).file_stem()?.to_str());
+    let bad = Path::new(file)
+        .iter()
+        .filter_map(|part| Path::new(part).file_stem()?.to_str());
     let bad = bad.into_iter().find(|stem| BANNED_NAMES.contains(stem))?;
-    Some(format!("{file}: `{bad}` does not say what is inside: name it after its job"))
+    Some(format!(
+        "{file}: `{bad}` does not say what is inside: name it after its job"
+    ))
 }
 
 fn source_problems(file: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !text.starts_with("//!") && !text.starts_with("#!") {
-        found.push(format!("{file}:1: the first line is `//!` and says which question this file answers"));
+        found.push(format!(
+            "{file}:1: the first line is `//!` and says which question this file answers"
+        ));
     }
     for (index, line) in text.lines().enumerate() {
         if let Some(leftover) = LEFTOVERS.iter().find(|leftover| line.contains(**leftover)) {
-            found.push(format!("{file}:{}: `{leftover}` left in code: do it, or open an issue", index + 1));
+            found.push(format!(
+                "{file}:{}: `{leftover}` left in code: do it, or open an issue",
+                index + 1
+            ));
         }
     }
     found
@@ -55,7 +64,9 @@ fn unmapped_crates(files: &[&str]) -> Result<Vec<String>> {
     let map = fs::read_to_string(run::root().join("ARCHITECTURE.md")).context("reading ARCHITECTURE.md")?;
     let manifests = files.iter().filter_map(|file| file.strip_suffix("/Cargo.toml"));
     let missing = manifests.filter(|folder| !map.contains(&format!("`{folder}`")));
-    Ok(missing.map(|folder| format!("ARCHITECTURE.md does not name `{folder}`")).collect())
+    Ok(missing
+        .map(|folder| format!("ARCHITECTURE.md does not name `{folder}`"))
+        .collect())
 }
 
 #[cfg(test)]

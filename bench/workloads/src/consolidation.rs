@@ -26,7 +26,13 @@ pub fn performance(scenario: Scenario) -> Snapshot {
     let most_alone = if scenario == Scenario::Interference { 500 } else { 0 };
     let pods: u64 = deployments.iter().map(|d| d.replicas).sum();
     let slots = slots((pods / 6).max(most_alone), |_| ("amd64", "on-demand"));
-    fleet(&format!("fleet-{}", scenario.key()), performance::pool(), &deployments, slots, 0)
+    fleet(
+        &format!("fleet-{}", scenario.key()),
+        performance::pool(),
+        &deployments,
+        slots,
+        0,
+    )
 }
 
 /// The mixed workload after its scale-in to 40 %.
@@ -34,9 +40,18 @@ pub fn mixed(pods: u64, seed: u64) -> Snapshot {
     let deployments = mixed::deployments(pods, seed);
     // Zones vary fastest, so every architecture and capacity type exists in every zone.
     let slots = slots((pods / 8).max(32), |index| {
-        (if (index / 4) % 4 == 3 { "arm64" } else { "amd64" }, if (index / 16) % 2 == 0 { "spot" } else { "on-demand" })
+        (
+            if (index / 4) % 4 == 3 { "arm64" } else { "amd64" },
+            if (index / 16) % 2 == 0 { "spot" } else { "on-demand" },
+        )
     });
-    fleet(&format!("fleet-mixed-{pods}-{seed}"), mixed::pool(), &deployments, slots, seed)
+    fleet(
+        &format!("fleet-mixed-{pods}-{seed}"),
+        mixed::pool(),
+        &deployments,
+        slots,
+        seed,
+    )
 }
 
 /// At least `count` slots, rounded up so that all kinds are equally frequent in all zones.
@@ -45,7 +60,12 @@ fn slots(count: u64, kind: impl Fn(u64) -> (&'static str, &'static str)) -> Vec<
         .map(|index| {
             let (arch, capacity_type) = kind(index);
             let zone = KWOK_ZONES[usize::try_from(index % 4).unwrap_or_default()];
-            Slot { zone, arch, capacity_type, pods: Vec::new() }
+            Slot {
+                zone,
+                arch,
+                capacity_type,
+                pods: Vec::new(),
+            }
         })
         .collect()
 }
@@ -72,7 +92,9 @@ fn fleet(name: &str, pool: Object, deployments: &[Deployment], mut slots: Vec<Sl
         };
         snapshot.objects.extend([machine.node(), machine.claim()]);
         let kept = slot.pods.iter().filter(|pod| survives(pod, deployments, &stay));
-        snapshot.objects.extend(kept.map(|pod| running(pod.clone(), &machine.name)));
+        snapshot
+            .objects
+            .extend(kept.map(|pod| running(pod.clone(), &machine.name)));
     }
     snapshot
 }
@@ -93,7 +115,11 @@ fn deal(deployment: &Deployment, slots: &mut [Slot], turn: usize) -> usize {
 
 /// The cheapest linux type of the slot's architecture that holds its pods.
 fn smallest<'a>(catalogue: &'a [InstanceType], slot: &Slot) -> Option<&'a InstanceType> {
-    let (cpu, memory) = slot.pods.iter().map(requests).fold((0, 0), |sum, pod| (sum.0 + pod.0, sum.1 + pod.1));
+    let (cpu, memory) = slot
+        .pods
+        .iter()
+        .map(requests)
+        .fold((0, 0), |sum, pod| (sum.0 + pod.0, sum.1 + pod.1));
     let suffix = format!("-{}-linux", slot.arch);
     catalogue
         .iter()
@@ -116,7 +142,9 @@ fn scale_in(deployment: &Deployment, rng: &mut Rng) -> Vec<bool> {
 }
 
 fn survives(pod: &Object, deployments: &[Deployment], stay: &[Vec<bool>]) -> bool {
-    let Some((owner, index)) = pod.name().rsplit_once('-') else { return true };
+    let Some((owner, index)) = pod.name().rsplit_once('-') else {
+        return true;
+    };
     let position = deployments.iter().position(|d| d.name == owner);
     match (position, index.parse::<usize>()) {
         (Some(position), Ok(index)) => stay[position].get(index).copied().unwrap_or(true),
@@ -130,10 +158,18 @@ mod tests {
 
     #[test]
     fn a_fleet_runs_exactly_the_pods_left_after_scale_in() {
-        for (scenario, left) in [(Scenario::Basic, 700), (Scenario::Interference, 600), (Scenario::WideDeployments, 700)] {
+        for (scenario, left) in [
+            (Scenario::Basic, 700),
+            (Scenario::Interference, 600),
+            (Scenario::WideDeployments, 700),
+        ] {
             let snapshot = performance(scenario);
             assert_eq!(snapshot.of_kind("Pod").count(), left, "{scenario:?}");
-            assert_eq!(snapshot.of_kind("Node").count(), snapshot.of_kind("NodeClaim").count(), "{scenario:?}");
+            assert_eq!(
+                snapshot.of_kind("Node").count(),
+                snapshot.of_kind("NodeClaim").count(),
+                "{scenario:?}"
+            );
         }
     }
 

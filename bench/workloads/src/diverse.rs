@@ -59,9 +59,7 @@ pub fn diverse(count: u64, types: Types) -> Snapshot {
 pub fn preferences(count: u64, types: Types, respected: bool) -> Snapshot {
     let (cpu, memory) = Draws(GoRand::seed_42()).requests();
     let same = json!({ "matchLabels": { "app": "nginx" } });
-    let repel = |weight: u64, key: &str| {
-        json!({ "weight": weight, "podAffinityTerm": { "labelSelector": same, "topologyKey": key } })
-    };
+    let repel = |weight: u64, key: &str| json!({ "weight": weight, "podAffinityTerm": { "labelSelector": same, "topologyKey": key } });
     let affinity = json!({
         "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [{ "weight": 1, "preference": {
             "matchExpressions": [{ "key": ZONE, "operator": "In", "values": ["test-zone-1"] }] } }] },
@@ -69,7 +67,11 @@ pub fn preferences(count: u64, types: Types, respected: bool) -> Snapshot {
     });
     let shape = labelled(cpu, memory, "app", "nginx").with("spec.affinity", affinity);
     let pods = (0..count).map(|_| shape.clone()).collect();
-    let (name, policy) = if respected { ("preferences-respect", "Respect") } else { ("preferences-ignore", "Ignore") };
+    let (name, policy) = if respected {
+        ("preferences-respect", "Respect")
+    } else {
+        ("preferences-ignore", "Ignore")
+    };
     snapshot(name, count, types, pods).setting("preferencePolicy", policy)
 }
 
@@ -81,14 +83,20 @@ fn snapshot(shape: &str, count: u64, types: Types, pods: Vec<Object>) -> Snapsho
             .entry("spec.template.metadata.labels", DISCOVERY_LABEL, "unspecified")
             .with("spec.limits", json!({ "cpu": "10000000", "memory": "10000000Gi" })),
     );
-    snapshot.objects.extend(pods.into_iter().enumerate().map(|(i, shape)| named(shape, &format!("pod-{i:05}"))));
+    snapshot.objects.extend(
+        pods.into_iter()
+            .enumerate()
+            .map(|(i, shape)| named(shape, &format!("pod-{i:05}"))),
+    );
     snapshot
 }
 
 /// Gives a shape its name and the uid that goes with it.
 fn named(shape: Object, name: &str) -> Object {
     let identity = Object::new("v1", "Pod", "default", name);
-    shape.with("metadata.name", name).with("metadata.uid", identity.get("metadata.uid").clone())
+    shape
+        .with("metadata.name", name)
+        .with("metadata.uid", identity.get("metadata.uid").clone())
 }
 
 fn labelled(cpu: u64, memory: u64, key: &str, value: &str) -> Object {
@@ -155,7 +163,9 @@ mod tests {
         let requests = &pod.get("spec.containers")[0]["resources"]["requests"];
         let text = |name: &str| requests[name].as_str().unwrap_or_default().to_string();
         let (cpu, memory) = (text("cpu"), text("memory"));
-        let cpu = cpu.strip_suffix('m').map_or_else(|| 1000 * cpu.parse::<u64>().unwrap(), |m| m.parse().unwrap());
+        let cpu = cpu
+            .strip_suffix('m')
+            .map_or_else(|| 1000 * cpu.parse::<u64>().unwrap(), |m| m.parse().unwrap());
         let memory = match memory.strip_suffix("Gi") {
             Some(gi) => 1024 * gi.parse::<u64>().unwrap(),
             None => memory.strip_suffix("Mi").unwrap().parse().unwrap(),
@@ -194,7 +204,14 @@ mod tests {
             .take(3)
             .map(|pod| (pod.0["metadata"]["labels"]["my-label"].clone(), requests(pod)))
             .collect();
-        assert_eq!(first, [("f".into(), (500, 512)), ("b".into(), (1000, 256)), ("g".into(), (250, 512))]);
+        assert_eq!(
+            first,
+            [
+                ("f".into(), (500, 512)),
+                ("b".into(), (1000, 256)),
+                ("g".into(), (250, 512))
+            ]
+        );
     }
 
     #[test]

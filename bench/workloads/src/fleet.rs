@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{InstanceType, KWOK_FAMILY, KWOK_SIZE};
-use crate::object::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODE_POOL, OS, Object, ZONE, kwok_node_class, requirement};
+use crate::object::{
+    ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODE_POOL, OS, Object, ZONE, kwok_node_class, requirement,
+};
 use crate::quantity::{cpu, memory};
 
 /// How far a machine has come.
@@ -71,7 +73,10 @@ impl Machine<'_> {
             .with("metadata.finalizers", json!(["karpenter.sh/termination"]))
             .with("metadata.labels", self.labels())
             .with("spec.nodeClassRef", kwok_node_class())
-            .with("spec.requirements", json!([requirement(INSTANCE_TYPE, "In", &[&self.it.name])]))
+            .with(
+                "spec.requirements",
+                json!([requirement(INSTANCE_TYPE, "In", &[&self.it.name])]),
+            )
             .with("spec.expireAfter", "Never")
             .with("status.providerID", self.provider_id())
             .with("status.capacity", Value::Object(self.it.capacity.clone()))
@@ -86,7 +91,11 @@ impl Machine<'_> {
                     condition("Ready", initialized),
                 ]),
             );
-        if registered { claim.with("status.nodeName", self.name.as_str()) } else { claim }
+        if registered {
+            claim.with("status.nodeName", self.name.as_str())
+        } else {
+            claim
+        }
     }
 
     fn provider_id(&self) -> String {
@@ -102,7 +111,11 @@ impl Machine<'_> {
                 labels.insert(key.to_string(), value.into());
             }
         }
-        for (key, value) in [(ZONE, self.zone), (CAPACITY_TYPE, self.capacity_type), (NODE_POOL, self.pool)] {
+        for (key, value) in [
+            (ZONE, self.zone),
+            (CAPACITY_TYPE, self.capacity_type),
+            (NODE_POOL, self.pool),
+        ] {
             labels.insert(key.to_string(), value.into());
         }
         Value::Object(labels)
@@ -123,6 +136,8 @@ pub(crate) fn requests(pod: &Object) -> (u64, u64) {
     let cpu = requests["cpu"].as_str().unwrap_or("0");
     let memory = requests["memory"].as_str().unwrap_or("0");
     let cpu = number(cpu, "m").unwrap_or_else(|| 1000 * cpu.parse::<u64>().unwrap_or_default());
-    let memory = number(memory, "Mi").or_else(|| number(memory, "Gi").map(|gi| 1024 * gi)).unwrap_or_default();
+    let memory = number(memory, "Mi")
+        .or_else(|| number(memory, "Gi").map(|gi| 1024 * gi))
+        .unwrap_or_default();
     (cpu, memory)
 }

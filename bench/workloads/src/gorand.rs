@@ -22,7 +22,10 @@ pub const SEED_42: &str = include_str!("../data/math-rand-seed-42.txt");
 impl GoRand {
     /// Seed 42, the only one recorded.
     pub fn seed_42() -> Self {
-        let ahead: VecDeque<u64> = SEED_42.lines().filter_map(|line| u64::from_str_radix(line, 16).ok()).collect();
+        let ahead: VecDeque<u64> = SEED_42
+            .lines()
+            .filter_map(|line| u64::from_str_radix(line, 16).ok())
+            .collect();
         debug_assert_eq!(ahead.len(), LONG_LAG, "data/math-rand-seed-42.txt is damaged");
         Self { ahead }
     }
@@ -64,6 +67,13 @@ mod tests {
         assert_eq!(drawn, [5, 87, 68, 50, 23, 45, 57, 76, 28, 43]);
         let mut rng = GoRand::seed_42();
         let drawn: Vec<u64> = (0..3).map(|_| rng.int63()).collect();
-        assert_eq!(drawn, [3_440_579_354_231_278_675, 608_747_136_543_856_411, 5_571_782_338_101_878_760]);
+        assert_eq!(
+            drawn,
+            [
+                3_440_579_354_231_278_675,
+                608_747_136_543_856_411,
+                5_571_782_338_101_878_760
+            ]
+        );
     }
 }

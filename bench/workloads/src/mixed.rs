@@ -11,8 +11,16 @@ use crate::rng::Rng;
 use crate::snapshot::Snapshot;
 
 /// Requests a Deployment may have: millicores and MiB.
-const SHAPES: [(u64, u64); 8] =
-    [(100, 128), (250, 512), (500, 1024), (1000, 2048), (2000, 4096), (1500, 9216), (750, 6144), (4000, 8192)];
+const SHAPES: [(u64, u64); 8] = [
+    (100, 128),
+    (250, 512),
+    (500, 1024),
+    (1000, 2048),
+    (2000, 4096),
+    (1500, 9216),
+    (750, 6144),
+    (4000, 8192),
+];
 
 /// Deployments until the pod count is reached.
 pub fn deployments(pods: u64, seed: u64) -> Vec<Deployment> {
@@ -32,7 +40,11 @@ fn deployment(index: usize, left: u64, rng: &mut Rng) -> Deployment {
     let replicas = rng.between(5, 60).min(left);
     let constraint = rng.below(100);
     // Six in a hundred keep their pods apart, and have at most eight of them.
-    let replicas = if (30..36).contains(&constraint) { replicas.min(8) } else { replicas };
+    let replicas = if (30..36).contains(&constraint) {
+        replicas.min(8)
+    } else {
+        replicas
+    };
     let name = format!("mixed-{index:03}");
     let scaled_in = (replicas * 2 / 5).max(1);
     let mut deployment = Deployment::new(&name, replicas, scaled_in, cpu, memory);
@@ -55,7 +67,10 @@ fn deployment(index: usize, left: u64, rng: &mut Rng) -> Deployment {
 pub fn pool() -> Object {
     node_pool("default", &kwok_node_class()).with(
         "spec.template.spec.requirements",
-        json!([requirement(OS, "In", &["linux"]), requirement(CAPACITY_TYPE, "In", &["spot", "on-demand"])]),
+        json!([
+            requirement(OS, "In", &["linux"]),
+            requirement(CAPACITY_TYPE, "In", &["spot", "on-demand"])
+        ]),
     )
 }
 
@@ -65,7 +80,9 @@ pub fn pending(pods: u64, seed: u64) -> Snapshot {
     let mut snapshot = Snapshot::new(&format!("mixed-{pods}-{seed}"), &origin, kwok(), &KWOK_LABELS);
     snapshot.objects.push(pool());
     for deployment in deployments(pods, seed) {
-        snapshot.objects.extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
+        snapshot
+            .objects
+            .extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
     }
     snapshot
 }

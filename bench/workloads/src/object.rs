@@ -33,7 +33,11 @@ impl Object {
     pub fn new(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let object = Self(json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } }));
         let object = object.with("metadata.uid", uid(&format!("{kind}/{namespace}/{name}")));
-        if namespace.is_empty() { object } else { object.with("metadata.namespace", namespace) }
+        if namespace.is_empty() {
+            object
+        } else {
+            object.with("metadata.namespace", namespace)
+        }
     }
 
     /// Sets the field at a dotted path, making the objects on the way.
@@ -79,7 +83,9 @@ impl Object {
     }
 
     fn at(&mut self, path: &str) -> &mut Value {
-        path.split('.').fold(&mut self.0, |value, field| object_of(value).entry(field).or_insert(Value::Null))
+        path.split('.').fold(&mut self.0, |value, field| {
+            object_of(value).entry(field).or_insert(Value::Null)
+        })
     }
 }
 
@@ -96,14 +102,16 @@ fn object_of(value: &mut Value) -> &mut Map<String, Value> {
 
 /// A pod with one container that requests cpu (millicores) and memory (MiB), as a Deployment would have made it.
 pub fn pod(namespace: &str, name: &str, cpu_m: u64, memory_mi: u64) -> Object {
-    Object::new("v1", "Pod", namespace, name).with("metadata.labels", json!({})).with(
-        "spec",
-        json!({ "containers": [{
+    Object::new("v1", "Pod", namespace, name)
+        .with("metadata.labels", json!({}))
+        .with(
+            "spec",
+            json!({ "containers": [{
             "name": "main",
             "image": "registry.k8s.io/pause:3.10",
             "resources": { "requests": { "cpu": cpu(cpu_m), "memory": memory(memory_mi) } },
         }] }),
-    )
+        )
 }
 
 /// Marks a pod as demand: kube-scheduler found no node for it.
@@ -143,7 +151,11 @@ pub fn node_pool(name: &str, class: &Value) -> Object {
         )
         .with(
             "status.conditions",
-            json!([condition("ValidationSucceeded"), condition("NodeClassReady"), condition("Ready")]),
+            json!([
+                condition("ValidationSucceeded"),
+                condition("NodeClassReady"),
+                condition("Ready")
+            ]),
         )
 }
 

@@ -28,7 +28,12 @@ impl Deployment {
         let shape = pod("default", name, cpu_m, memory_mi)
             .entry("metadata.labels", "app", name)
             .entry("metadata.labels", DISCOVERY_LABEL, "owned");
-        Self { name: name.to_string(), replicas, scaled_in, shape }
+        Self {
+            name: name.to_string(),
+            replicas,
+            scaled_in,
+            shape,
+        }
     }
 
     /// Spreads the pods over a topology with a skew of one.
@@ -52,7 +57,9 @@ impl Deployment {
     /// Forbids disruption of the pods.
     #[must_use]
     pub fn protected(mut self) -> Self {
-        self.shape = self.shape.entry("metadata.annotations", "karpenter.sh/do-not-disrupt", "true");
+        self.shape = self
+            .shape
+            .entry("metadata.annotations", "karpenter.sh/do-not-disrupt", "true");
         self
     }
 
@@ -60,7 +67,10 @@ impl Deployment {
     pub fn pod(&self, index: u64) -> Object {
         let name = format!("{}-{index:04}", self.name);
         let identity = Object::new("v1", "Pod", "default", &name);
-        self.shape.clone().with("metadata.name", name).with("metadata.uid", identity.get("metadata.uid").clone())
+        self.shape
+            .clone()
+            .with("metadata.name", name)
+            .with("metadata.uid", identity.get("metadata.uid").clone())
     }
 
     fn selector(&self) -> Value {
@@ -143,14 +153,19 @@ const WIDE: [(u64, u64); 30] = [
 ];
 
 fn wide() -> Vec<Deployment> {
-    (1..).zip(WIDE).map(|(index, (cpu, memory))| wide_deployment(index, cpu, memory)).collect()
+    (1..)
+        .zip(WIDE)
+        .map(|(index, (cpu, memory))| wide_deployment(index, cpu, memory))
+        .collect()
 }
 
 fn wide_deployment(index: u64, cpu: u64, memory: u64) -> Deployment {
     let (replicas, scaled_in) = if index <= 20 { (35, 25) } else { (30, 20) };
     let name = format!("wide-deployment-{index}");
     let mut deployment = Deployment::new(&name, replicas, scaled_in, cpu, memory).spread(ZONE);
-    deployment.shape = deployment.shape.entry("metadata.labels", "deployment-index", index.to_string());
+    deployment.shape = deployment
+        .shape
+        .entry("metadata.labels", "deployment-index", index.to_string());
     match index {
         1..=3 => deployment.alone(),
         4..=6 => deployment.spread(HOSTNAME),
@@ -179,7 +194,9 @@ pub fn scale_out(scenario: Scenario) -> Snapshot {
     let mut snapshot = Snapshot::new(&name, "workloads", kwok(), &KWOK_LABELS);
     snapshot.objects.push(pool());
     for deployment in deployments(scenario) {
-        snapshot.objects.extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
+        snapshot
+            .objects
+            .extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
     }
     snapshot
 }
@@ -197,7 +214,15 @@ mod tests {
         });
         assert_eq!(
             counts,
-            [(1000, 700), (1000, 700), (2000, 1400), (1100, 600), (1000, 600), (600, 600), (1000, 700)]
+            [
+                (1000, 700),
+                (1000, 700),
+                (2000, 1400),
+                (1100, 600),
+                (1000, 600),
+                (600, 600),
+                (1000, 700)
+            ]
         );
     }
 }

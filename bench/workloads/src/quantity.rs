@@ -2,7 +2,11 @@
 
 /// Millicores.
 pub fn cpu(millicores: u64) -> String {
-    if millicores.is_multiple_of(1000) { (millicores / 1000).to_string() } else { format!("{millicores}m") }
+    if millicores.is_multiple_of(1000) {
+        (millicores / 1000).to_string()
+    } else {
+        format!("{millicores}m")
+    }
 }
 
 /// Mebibytes, in the largest binary unit that stays whole.
@@ -23,7 +27,11 @@ pub fn dollars(tenth_picodollars: u128) -> String {
     let fraction = format!("{:013}", tenth_picodollars % ONE);
     let fraction = fraction.trim_end_matches('0');
     let whole = tenth_picodollars / ONE;
-    if fraction.is_empty() { whole.to_string() } else { format!("{whole}.{fraction}") }
+    if fraction.is_empty() {
+        whole.to_string()
+    } else {
+        format!("{whole}.{fraction}")
+    }
 }
 
 #[cfg(test)]
@@ -32,12 +40,23 @@ mod tests {
 
     #[test]
     fn quantities_print_in_their_canonical_form() {
-        let printed = [cpu(500), cpu(1000), cpu(1500), memory(100), memory(1024), memory(1536), memory(2 * 1024 * 1024)];
+        let printed = [
+            cpu(500),
+            cpu(1000),
+            cpu(1500),
+            memory(100),
+            memory(1024),
+            memory(1536),
+            memory(2 * 1024 * 1024),
+        ];
         assert_eq!(printed, ["500m", "1", "1500m", "100Mi", "1Gi", "1536Mi", "2Ti"]);
     }
 
     #[test]
     fn prices_print_exactly() {
-        assert_eq!([dollars(0), dollars(190_032_385_536), dollars(20_000_000_000_000)], ["0", "0.0190032385536", "2"]);
+        assert_eq!(
+            [dollars(0), dollars(190_032_385_536), dollars(20_000_000_000_000)],
+            ["0", "0.0190032385536", "2"]
+        );
     }
 }

@@ -12,7 +12,10 @@ const REPLICAS: u64 = 100;
 
 /// One Deployment of a hundred one-core pods.
 pub fn simple() -> Snapshot {
-    pending("regression-simple", vec![Deployment::new("simple", REPLICAS, REPLICAS, 1000, 0)])
+    pending(
+        "regression-simple",
+        vec![Deployment::new("simple", REPLICAS, REPLICAS, 1000, 0)],
+    )
 }
 
 /// `MakeDiversePodOptions`: generic, spread over zones, over hosts, preferring company on a host, in a zone, and alone.
@@ -24,7 +27,14 @@ pub fn complex() -> Snapshot {
 }
 
 fn complex_deployment(kind: u64, replicas: u64, rng: &mut GoRand) -> Deployment {
-    let names = ["generic", "spread-zone", "spread-host", "affine-host", "affine-zone", "alone"];
+    let names = [
+        "generic",
+        "spread-zone",
+        "spread-host",
+        "affine-host",
+        "affine-zone",
+        "alone",
+    ];
     let name = names[usize::try_from(kind).unwrap_or_default()];
     let label = |rng: &mut GoRand| ["a", "b", "c", "d", "e", "f", "g"][rng.intn(7)];
     let own = if kind == 5 { "nginx" } else { label(rng) };
@@ -75,7 +85,9 @@ fn pending(name: &str, deployments: Vec<Deployment>) -> Snapshot {
     let mut snapshot = Snapshot::new(name, "workloads, math/rand seed 42", kwok(), &KWOK_LABELS);
     snapshot.objects.push(pool());
     for deployment in deployments {
-        snapshot.objects.extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
+        snapshot
+            .objects
+            .extend((0..deployment.replicas).map(|i| unschedulable(deployment.pod(i))));
     }
     snapshot
 }

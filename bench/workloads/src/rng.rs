@@ -75,7 +75,10 @@ mod tests {
     fn a_seed_always_gives_the_same_sequence() {
         // SplitMix64's published test vector for seed 1234567.
         let mut rng = Rng::new(1_234_567);
-        assert_eq!([rng.next(), rng.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(
+            [rng.next(), rng.next()],
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
+        );
     }
 
     #[test]

@@ -84,7 +84,11 @@ pub const NAMES: [&str; 10] = [
 impl Shape {
     /// The shape of a name; parameters that do not apply to it are ignored.
     pub fn named(name: &str, pods: Option<u64>, types: Types, seed: u64) -> Result<Self, UnknownShape> {
-        let scenario = |prefix: &str| Scenario::ALL.into_iter().find(|s| name.strip_prefix(prefix) == Some(s.key()));
+        let scenario = |prefix: &str| {
+            Scenario::ALL
+                .into_iter()
+                .find(|s| name.strip_prefix(prefix) == Some(s.key()))
+        };
         if let Some(scenario) = scenario("performance-") {
             return Ok(Self::Performance(scenario));
         }
@@ -92,17 +96,30 @@ impl Shape {
             return Ok(Self::Fleet(scenario));
         }
         Ok(match name {
-            "diverse" => Self::Diverse { pods: pods.unwrap_or(500), types },
-            "preferences-respect" => {
-                Self::Preferences { pods: pods.unwrap_or(PREFERENCE_PODS), types, respected: true }
-            }
-            "preferences-ignore" => {
-                Self::Preferences { pods: pods.unwrap_or(PREFERENCE_PODS), types, respected: false }
-            }
+            "diverse" => Self::Diverse {
+                pods: pods.unwrap_or(500),
+                types,
+            },
+            "preferences-respect" => Self::Preferences {
+                pods: pods.unwrap_or(PREFERENCE_PODS),
+                types,
+                respected: true,
+            },
+            "preferences-ignore" => Self::Preferences {
+                pods: pods.unwrap_or(PREFERENCE_PODS),
+                types,
+                respected: false,
+            },
             "regression-simple" => Self::RegressionSimple,
             "regression-complex" => Self::RegressionComplex,
-            "mixed" => Self::Mixed { pods: pods.unwrap_or(500), seed },
-            "fleet-mixed" => Self::FleetMixed { pods: pods.unwrap_or(500), seed },
+            "mixed" => Self::Mixed {
+                pods: pods.unwrap_or(500),
+                seed,
+            },
+            "fleet-mixed" => Self::FleetMixed {
+                pods: pods.unwrap_or(500),
+                seed,
+            },
             "random" => Self::Random { seed },
             _ => return Err(UnknownShape(name.to_string())),
         })
@@ -112,11 +129,26 @@ impl Shape {
     pub fn benchmarks() -> Vec<Self> {
         let types = Types::Fake400;
         let mut shapes: Vec<Self> = SIZES.into_iter().map(|pods| Self::Diverse { pods, types }).collect();
-        shapes.push(Self::Preferences { pods: PREFERENCE_PODS, types, respected: true });
-        shapes.push(Self::Preferences { pods: PREFERENCE_PODS, types, respected: false });
-        shapes.push(Self::Diverse { pods: 1000, types: Types::Assorted });
+        shapes.push(Self::Preferences {
+            pods: PREFERENCE_PODS,
+            types,
+            respected: true,
+        });
+        shapes.push(Self::Preferences {
+            pods: PREFERENCE_PODS,
+            types,
+            respected: false,
+        });
+        shapes.push(Self::Diverse {
+            pods: 1000,
+            types: Types::Assorted,
+        });
         shapes.extend(Scenario::ALL.map(Self::Performance));
-        shapes.extend([Self::RegressionSimple, Self::RegressionComplex, Self::Mixed { pods: 500, seed: 1 }]);
+        shapes.extend([
+            Self::RegressionSimple,
+            Self::RegressionComplex,
+            Self::Mixed { pods: 500, seed: 1 },
+        ]);
         shapes
     }
 

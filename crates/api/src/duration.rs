@@ -25,19 +25,37 @@ pub struct Duration(i64);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// Not of the form `1h30m`, or too long for 64 bits of nanoseconds.
-    #[error("time: invalid duration {0:?}")]
+    #[error("time: invalid duration {}", quoted(.0))]
     Invalid(String),
     /// A number without a unit.
-    #[error("time: missing unit in duration {0:?}")]
+    #[error("time: missing unit in duration {}", quoted(.0))]
     MissingUnit(String),
     /// A unit that does not exist.
-    #[error("time: unknown unit {unit:?} in duration {text:?}")]
+    #[error("time: unknown unit {} in duration {}", quoted(unit), quoted(text))]
     UnknownUnit {
         /// The unit as written.
         unit: String,
         /// The whole text.
         text: String,
     },
+}
+
+/// Quotes as Go's time package does: bytes outside printable ASCII become escapes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            ' '..='\u{7f}' => quoted.push(character),
+            _ => {
+                let mut bytes = [0; 4];
+                let bytes = character.encode_utf8(&mut bytes).bytes();
+                quoted.extend(bytes.map(|byte| format!("\\x{byte:02x}")));
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 impl Duration {
@@ -106,39 +124,41 @@ fn leading_component<'a>(text: &str, rest: &'a str) -> Result<(u64, &'a str), Du
     if whole.is_empty() && fraction.is_empty() {
         return Err(invalid());
     }
-    let unit_len = after_number
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(after_number.len());
-    let (unit, tail) = after_number.split_at(unit_len);
-    let scale = match unit {
-        "" => return Err(DurationError::MissingUnit(text.to_owned())),
-        "ns" => 1,
-        "us" | "\u{b5}s" | "\u{3bc}s" => MICROSECOND,
-        "ms" => MILLISECOND,
-        "s" => SECOND,
-        "m" => MINUTE,
-        "h" => HOUR,
-        _ => {
-            return Err(DurationError::UnknownUnit {
-                unit: unit.to_owned(),
-                text: text.to_owned(),
-            });
-        }
-    };
     let whole: u64 = if whole.is_empty() {
         0
     } else {
         whole.parse().map_err(|_| invalid())?
     };
-    let nanos = whole
-        .checked_mul(scale)
-        .filter(|nanos| *nanos <= 1 << 63)
-        .ok_or_else(invalid)?;
-    let nanos = nanos
-        .checked_add(fraction_of(fraction, scale))
-        .filter(|n| *n <= 1 << 63)
-        .ok_or_else(invalid)?;
+    let whole = within_63_bits(Some(whole)).ok_or_else(invalid)?;
+    let unit_len = after_number
+        .find(|c: char| c == '.' || c.is_ascii_digit())
+        .unwrap_or(after_number.len());
+    let (unit, tail) = after_number.split_at(unit_len);
+    let scale = unit_scale(unit, text)?;
+    let nanos = within_63_bits(whole.checked_mul(scale)).ok_or_else(invalid)?;
+    let nanos = within_63_bits(nanos.checked_add(fraction_of(fraction, scale))).ok_or_else(invalid)?;
     Ok((nanos, tail))
+}
+
+/// Go lets a magnitude reach 2^63 at every step, because the sign comes last.
+fn within_63_bits(magnitude: Option<u64>) -> Option<u64> {
+    magnitude.filter(|magnitude| *magnitude <= 1 << 63)
+}
+
+fn unit_scale(unit: &str, text: &str) -> Result<u64, DurationError> {
+    match unit {
+        "" => Err(DurationError::MissingUnit(text.to_owned())),
+        "ns" => Ok(1),
+        "us" | "\u{b5}s" | "\u{3bc}s" => Ok(MICROSECOND),
+        "ms" => Ok(MILLISECOND),
+        "s" => Ok(SECOND),
+        "m" => Ok(MINUTE),
+        "h" => Ok(HOUR),
+        _ => Err(DurationError::UnknownUnit {
+            unit: unit.to_owned(),
+            text: text.to_owned(),
+        }),
+    }
 }
 
 fn split_digits(text: &str) -> (&str, &str) {

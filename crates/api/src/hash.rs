@@ -88,3 +88,71 @@ fn ordered(first: u64, second: u64) -> u64 {
 fn finish(hash: u64) -> u64 {
     bytes(&hash.to_le_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_hash_as_the_published_fnv_1_vectors() {
+        let cases = [
+            ("", 0xcbf2_9ce4_8422_2325),
+            ("a", 0xaf63_bd4c_8601_b7be),
+            ("foobar", 0x340d_8765_a4dd_a9c2),
+        ];
+        for (text, hash) in cases {
+            assert_eq!(string(text), hash, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_set_has_no_order_and_equal_elements_cancel_out() {
+        let (a, b) = (string("a"), string("b"));
+        assert_eq!(set([a, b]), set([b, a]));
+        assert_eq!(set([a, a, b]), set([b]));
+        assert_eq!(set([]), 0);
+    }
+
+    #[test]
+    fn a_skipped_field_leaves_the_struct_as_it_was() {
+        assert_eq!(Struct::new("T").field("A", None).done(), Struct::new("T").done());
+        assert_ne!(Struct::new("T").field("A", 0).done(), Struct::new("T").done());
+    }
+
+    /// The vector of Karpenter's `v1alpha5` Provisioner test: maps, a set of structs and an `int32`.
+    #[test]
+    fn a_provisioner_hashes_as_in_its_published_test() {
+        let map = |entries: &[(&str, &str)]| map(entries.iter().map(|(key, value)| (string(key), string(value))));
+        let taint = |key| {
+            Struct::new("Taint")
+                .field("Key", string(key))
+                .field("Effect", string("NoExecute"))
+                .done()
+        };
+        let taints = set([taint("keyValue1"), taint("keyValue2")]);
+        let hash = Struct::new("ProvisionerSpec")
+            .field(
+                "Annotations",
+                map(&[
+                    ("keyAnnotation", "valueAnnotation"),
+                    ("keyAnnotation2", "valueAnnotation2"),
+                ]),
+            )
+            .field(
+                "Labels",
+                map(&[
+                    ("keyLabel", "valueLabel"),
+                    ("keyLabel2", "valueLabel2"),
+                    ("testing/cluster", "unspecified"),
+                ]),
+            )
+            .field("Taints", taints)
+            .field("StartupTaints", taints)
+            .field(
+                "KubeletConfiguration",
+                Struct::new("KubeletConfiguration").field("MaxPods", int32(10)).done(),
+            )
+            .done();
+        assert_eq!(hash, 775_825_888_864_018_614);
+    }
+}

@@ -1,6 +1,7 @@
 //! The nouns every decision is made of.
 
 pub mod bitset;
+pub mod dump;
 pub mod host_port;
 pub mod instance_type;
 pub mod object;
@@ -11,6 +12,7 @@ pub mod requirement;
 pub mod reservation;
 pub mod resources;
 pub mod sharing;
+pub mod snapshot;
 pub mod taint;
 pub mod vocabulary;
 pub mod volume;

@@ -8,9 +8,9 @@ mod capacity_buffer;
 mod cluster;
 pub mod condition;
 mod container;
+mod demand;
 mod device;
 mod disruption_budget;
-mod duration;
 mod id;
 mod list;
 mod metadata;
@@ -39,24 +39,23 @@ pub use cluster::{Namespace, NodeClass, NodeClassStatus, Overhead, RuntimeClass}
 pub use condition::{BriefCondition, Condition, ConditionStatus};
 pub use container::{Container, ContainerClaim, ContainerPort, ContainerStatus, ResourceRequirements};
 pub use device::{
-    CapacityRange, CapacityRequestPolicy, CelSelector, Counter, CounterConsumption, CounterSet, Device, DeviceAttribute,
-    DeviceCapacity, DeviceClass, DeviceClassSpec, DeviceSelector, DeviceTaint, ResourcePool, ResourceSlice,
-    ResourceSliceSpec,
+    CapacityRange, CapacityRequestPolicy, CelSelector, Counter, CounterConsumption, CounterSet, Device,
+    DeviceAttribute, DeviceCapacity, DeviceClass, DeviceClassSpec, DeviceSelector, DeviceTaint, ResourcePool,
+    ResourceSlice, ResourceSliceSpec,
 };
-pub use disruption_budget::{
-    IntOrString, PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus,
-};
-pub use duration::{DurationError, GoDuration, NillableDuration};
+pub use disruption_budget::{IntOrString, PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
 pub use id::{
     InstanceTypeName, NodeClaimName, NodeName, NodePoolName, ObjectKey, PodUid, ProviderId, ResourceVersion, Text, Uid,
 };
+pub(crate) use list::map;
 pub use list::{List, Map};
 pub use metadata::{Labels, Metadata, OwnerReference, is_kept_annotation};
 pub use node::{Node, NodeInfo, NodeSpec, NodeStatus};
 pub use node_claim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassReference, Resources};
 pub use node_overlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus};
 pub use node_pool::{
-    Budget, Disruption, NodeClaimTemplate, NodeClaimTemplateSpec, NodePool, NodePoolSpec, NodePoolStatus, TemplateMetadata,
+    Budget, Disruption, NodeClaimTemplate, NodeClaimTemplateSpec, NodePool, NodePoolSpec, NodePoolStatus,
+    TemplateMetadata,
 };
 pub use pod::{Pod, PodPhase, PodResourceClaimStatus, PodStatus, is_kept_condition};
 pub use pod_spec::{
@@ -76,8 +75,8 @@ pub use storage::{
 };
 pub use taint::{Taint, Toleration};
 pub use workload::{
-    DaemonSet, Deployment, PodTemplate, ReplicaSet, ReplicationController, ReplicationControllerSpec, Service, ServiceSpec,
-    StatefulSet, WorkloadSpec,
+    DaemonSet, Deployment, PodTemplate, ReplicaSet, ReplicationController, ReplicationControllerSpec, Service,
+    ServiceSpec, StatefulSet, WorkloadSpec,
 };
 
 use crate::sharing::Sharing;
@@ -109,7 +108,11 @@ pub trait Object: Serialize + DeserializeOwned + Clone + PartialEq + 'static {
 
     /// The object as API JSON, with `apiVersion` and `kind`.
     fn document(&self) -> Document<'_, Self> {
-        Document { api_version: Self::API_VERSION, kind: Self::KIND, object: self }
+        Document {
+            api_version: Self::API_VERSION,
+            kind: Self::KIND,
+            object: self,
+        }
     }
 }
 

@@ -6,8 +6,8 @@
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::object::{
-    Affinity, BriefCondition, Container, ContainerStatus, Labels, List, NodeSelectorRequirement, OwnerReference, PodSpec,
-    Text, Toleration, TopologySpreadConstraint,
+    Affinity, BriefCondition, Container, ContainerStatus, Labels, List, NodeSelectorRequirement, OwnerReference,
+    PodSpec, Text, Toleration, TopologySpreadConstraint,
 };
 
 /// A pool of shared parts. One per watch or dump; not a cache of objects.

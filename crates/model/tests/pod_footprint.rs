@@ -37,8 +37,14 @@ fn a_running_pod_of_a_deployment_costs_under_a_kilobyte() {
     let each = usize::try_from(net(&region.change()) - scratch).unwrap() / PODS;
 
     println!("{each} bytes of heap per pod, {} bytes of JSON each", json_bytes / PODS);
-    assert!((6_000..8_500).contains(&(json_bytes / PODS)), "the pods are not of a typical size");
-    assert_eq!(pods.last().map(|pod| pod.metadata.name.len()), Some("service-4999-6d4cf56db6-x0099999".len()));
+    assert!(
+        (6_000..8_500).contains(&(json_bytes / PODS)),
+        "the pods are not of a typical size"
+    );
+    assert_eq!(
+        pods.last().map(|pod| pod.metadata.name.len()),
+        Some("service-4999-6d4cf56db6-x0099999".len())
+    );
     assert!(each < LIMIT_BYTES, "{each} bytes per pod, the limit is {LIMIT_BYTES}");
 }
 
@@ -51,11 +57,25 @@ fn net(stats: &stats_alloc::Stats) -> isize {
 /// Pods of many Deployments in 50 namespaces on 30-pod nodes; every identity, time and hash differs between pods.
 fn write_pod(out: &mut String, i: usize) {
     let app = i / REPLICAS;
-    let second = |offset: usize| format!("2026-11-{:02}T{:02}:{:02}:{:02}Z", 1 + i % 14, i / 3600 % 24, i / 60 % 60, (i + offset) % 60);
+    let second = |offset: usize| {
+        format!(
+            "2026-11-{:02}T{:02}:{:02}:{:02}Z",
+            1 + i % 14,
+            i / 3600 % 24,
+            i / 60 % 60,
+            (i + offset) % 60
+        )
+    };
     let env: Vec<String> = (0..14)
         .map(|k| format!(r#"{{"name":"SETTING_NUMBER_{k}","value":"a-configured-value-{k}-of-{app}"}}"#))
         .collect();
-    let uid = |seed: usize| format!("{:08x}-7a43-4c0f-9d1b-{:012x}", seed.wrapping_mul(2_654_435_761) % 0xffff_ffff, seed);
+    let uid = |seed: usize| {
+        format!(
+            "{:08x}-7a43-4c0f-9d1b-{:012x}",
+            seed.wrapping_mul(2_654_435_761) % 0xffff_ffff,
+            seed
+        )
+    };
     out.clear();
     write!(
         out,

@@ -5,11 +5,11 @@
 //! the end, alone on the machine, because the suites' deadlines do not allow for a busy one.
 
 mod bench;
+mod queue;
 mod report;
 mod spec;
 mod upstream;
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,17 +20,18 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use bench::Bench;
+use queue::Queue;
 use report::Report;
 use spec::{Outcome, Spec, Verdict};
 use upstream::Upstream;
 
 /// What to run, and against what.
 #[derive(Args)]
-pub struct Conformance {
+pub(crate) struct Conformance {
     /// The suites to run; several share the clusters
     #[arg(long = "suite", value_enum, default_values_t = [Suite::Regression])]
     suites: Vec<Suite>,
-    /// How many clusters work side by side
+    /// How many clusters work side by side; performance and dra run on one
     #[arg(long, default_value_t = 4)]
     shards: usize,
     /// Only specs whose text matches this regular expression; the tables then stay as they are
@@ -49,7 +50,7 @@ pub struct Conformance {
 
 /// Upstream's suites.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Debug)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// Provisioning, buffers, static capacity, validation
     Regression,
     /// Drift, expiration, termination, repair
@@ -61,6 +62,11 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// Whether it, or what it needs beside it, counts on fixed ports, so that one machine has room for one of it.
+    fn alone(self) -> bool {
+        matches!(self, Self::Performance | Self::Dra)
+    }
+
     /// As in the suite's folder and in the file names of its tables.
     fn name(self) -> &'static str {
         match self {
@@ -73,23 +79,42 @@ impl Suite {
 }
 
 /// Runs the suites; fails when a spec failed.
-pub fn run(task: &Conformance) -> Result<ExitCode> {
+pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
     let upstream = Upstream::prepare(&task.suites)?;
     let program = match &task.binary {
-        Some(binary) => binary.canonicalize().with_context(|| format!("--binary {}", binary.display()))?,
+        Some(binary) => binary
+            .canonicalize()
+            .with_context(|| format!("--binary {}", binary.display()))?,
         None => upstream.controller()?,
     };
     fs::create_dir_all(&task.out)?;
     let out = task.out.canonicalize()?;
     let name = if task.reference { "reference" } else { "dovetail" };
-    let tables = if task.focus.is_some() { out.clone() } else { workspace().join("docs/conformance") };
+    let tables = if task.focus.is_some() {
+        out.clone()
+    } else {
+        workspace().join("docs/conformance")
+    };
     let specs = upstream.specs(&task.suites, task.focus.as_deref())?;
     let mut report = Report::new(tables, name, &specs);
-    let run = Run { upstream: &upstream, program: &program, out: &out };
-    let failed = run.all(specs, task.shards, &mut report)?;
+    let run = Run {
+        upstream: &upstream,
+        program: &program,
+        out: &out,
+    };
+    let shards = if task.suites.iter().any(|suite| suite.alone()) {
+        1
+    } else {
+        task.shards
+    };
+    let failed = run.all(specs, shards, &mut report)?;
     let left = run.again(failed, &mut report)?;
     eprintln!("{}", report.summary());
-    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if left == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 struct Run<'a> {
@@ -102,36 +127,36 @@ impl Run<'_> {
     /// Runs all specs on `shards` clusters, the longest first, and returns those that failed.
     fn all(&self, mut specs: Vec<Spec>, shards: usize, report: &mut Report) -> Result<Vec<Spec>> {
         specs.sort_by(|a, b| report.expected_seconds(b).total_cmp(&report.expected_seconds(a)));
-        let queue = Mutex::new(VecDeque::from(specs));
+        let queue = Queue::new(specs);
         let report = Mutex::new(report);
         let failed = Mutex::new(Vec::new());
         thread::scope(|scope| {
-            let shards: Vec<_> = (0..shards).map(|shard| scope.spawn({
-                let (queue, report, failed) = (&queue, &report, &failed);
-                move || self.shard(shard, queue, report, failed)
-            })).collect();
-            shards.into_iter().try_for_each(|shard| shard.join().unwrap_or_else(|_| anyhow::bail!("a shard panicked")))
+            let shards: Vec<_> = (0..shards)
+                .map(|shard| {
+                    scope.spawn({
+                        let (queue, report, failed) = (&queue, &report, &failed);
+                        move || self.shard(shard, queue, report, failed)
+                    })
+                })
+                .collect();
+            shards
+                .into_iter()
+                .try_for_each(|shard| shard.join().unwrap_or_else(|_| anyhow::bail!("a shard panicked")))
         })?;
         Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn shard(
-        &self,
-        shard: usize,
-        queue: &Mutex<VecDeque<Spec>>,
-        report: &Mutex<&mut Report>,
-        failed: &Mutex<Vec<Spec>>,
-    ) -> Result<()> {
+    fn shard(&self, shard: usize, queue: &Queue, report: &Mutex<&mut Report>, failed: &Mutex<Vec<Spec>>) -> Result<()> {
         let mut bench = Bench::new(self.upstream, self.program, self.out, format!("shard-{shard}"));
-        loop {
-            let next = lock(queue).pop_front();
-            let Some(spec) = next else { return Ok(()) };
+        while let Some(spec) = queue.take() {
             let outcome = bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error));
+            queue.done(&spec);
             lock(report).record(&spec, &outcome)?;
             if outcome.verdict == Verdict::Failed {
                 lock(failed).push(spec);
             }
         }
+        Ok(())
     }
 
     /// Repeats what failed, one after the other; returns how many failed again.
@@ -139,7 +164,10 @@ impl Run<'_> {
         let mut bench = Bench::new(self.upstream, self.program, self.out, "again".to_owned());
         let mut left = 0;
         for spec in failed {
-            let outcome = Outcome { repeated: true, ..bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error)) };
+            let outcome = Outcome {
+                repeated: true,
+                ..bench.run(&spec).unwrap_or_else(|error| Outcome::impossible(&error))
+            };
             left += usize::from(outcome.verdict == Verdict::Failed);
             report.record(&spec, &outcome)?;
         }

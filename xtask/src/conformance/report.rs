@@ -28,7 +28,7 @@ struct Row {
 }
 
 /// The verdicts so far.
-pub struct Report {
+pub(crate) struct Report {
     tables: PathBuf,
     name: &'static str,
     /// In the order of the suites.
@@ -40,7 +40,7 @@ pub struct Report {
 
 impl Report {
     /// Tables in the folder `tables`, for the controller called `name`.
-    pub fn new(tables: PathBuf, name: &'static str, specs: &[Spec]) -> Self {
+    pub(crate) fn new(tables: PathBuf, name: &'static str, specs: &[Spec]) -> Self {
         Self {
             tables,
             name,
@@ -52,26 +52,35 @@ impl Report {
     }
 
     /// How long the reference took, or a guess that puts the unknown in the middle.
-    pub fn expected_seconds(&self, spec: &Spec) -> f64 {
+    pub(crate) fn expected_seconds(&self, spec: &Spec) -> f64 {
         self.expected.get(&key(spec)).copied().unwrap_or(60.0)
     }
 
     /// Takes note of a run, says so, and writes the tables.
-    pub fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
+    pub(crate) fn record(&mut self, spec: &Spec, outcome: &Outcome) -> Result<()> {
         self.runs += 1;
         let again = if outcome.repeated { " (again)" } else { "" };
         let (suite, text) = key(spec);
         let verdict = word(outcome.verdict);
-        eprintln!("[{}/{}] {verdict}{again} {:.0} s  {}: {text}", self.runs, self.specs.len(), outcome.seconds, suite.name());
+        eprintln!(
+            "[{}/{}] {verdict}{again} {:.0} s  {}: {text}",
+            self.runs,
+            self.specs.len(),
+            outcome.seconds,
+            suite.name()
+        );
         self.outcomes.insert(key(spec), outcome.clone());
         self.write(suite)
     }
 
     /// One line for each suite.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let mut suites: Vec<_> = self.specs.iter().map(|spec| spec.suite).collect();
         suites.dedup();
-        let lines: Vec<_> = suites.into_iter().map(|suite| format!("{}: {}", suite.name(), self.counts(suite))).collect();
+        let lines: Vec<_> = suites
+            .into_iter()
+            .map(|suite| format!("{}: {}", suite.name(), self.counts(suite)))
+            .collect();
         lines.join("\n")
     }
 
@@ -95,19 +104,28 @@ impl Report {
 
     fn rows(&self, suite: Suite) -> Vec<Row> {
         let specs = self.specs.iter().filter(|spec| spec.suite == suite);
-        specs.filter_map(|spec| self.outcomes.get(&key(spec)).map(|outcome| row(spec, outcome))).collect()
+        specs
+            .filter_map(|spec| self.outcomes.get(&key(spec)).map(|outcome| row(spec, outcome)))
+            .collect()
     }
 
     fn write(&self, suite: Suite) -> Result<()> {
         fs::create_dir_all(&self.tables)?;
         let table = self.tables.join(format!("{}-{}", suite.name(), self.name));
         let rows = self.rows(suite);
-        replace(&table.with_extension("json"), &(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        replace(
+            &table.with_extension("json"),
+            &(serde_json::to_string_pretty(&rows)? + "\n"),
+        )?;
         replace(&table.with_extension("md"), &self.markdown(suite, &rows))
     }
 
     fn markdown(&self, suite: Suite, rows: &[Row]) -> String {
-        let whose = if self.name == "reference" { "upstream's own kwok controller" } else { "Dovetail" };
+        let whose = if self.name == "reference" {
+            "upstream's own kwok controller"
+        } else {
+            "Dovetail"
+        };
         let mut text = format!(
             "# Upstream's {} suite ({VERSION}) against {whose}\n\n{}.\n\n\
              Made by `cargo xtask conformance`; seconds depend on the machine and its load. \
@@ -122,17 +140,37 @@ impl Report {
             let _ = writeln!(text, "| {spec} | {}{again} | {:.0} |", word(row.verdict), row.seconds);
         }
         for row in rows.iter().filter(|row| row.verdict != Verdict::Passed) {
-            let reason: Vec<_> = row.reason.lines().map(|line| format!("    {}", line.trim_end())).collect();
-            let _ = write!(text, "\n**{}**: {}\n\n{}\n", row.spec, word(row.verdict), reason.join("\n"));
+            let reason: Vec<_> = row
+                .reason
+                .lines()
+                .map(|line| format!("    {}", line.trim_end()))
+                .collect();
+            let _ = write!(
+                text,
+                "\n**{}**: {}\n\n{}\n",
+                row.spec,
+                word(row.verdict),
+                reason.join("\n")
+            );
         }
         text
     }
 }
 
 fn row(spec: &Spec, outcome: &Outcome) -> Row {
-    let reason = if outcome.verdict == Verdict::Passed { String::new() } else { outcome.reason.clone() };
+    let reason = if outcome.verdict == Verdict::Passed {
+        String::new()
+    } else {
+        outcome.reason.clone()
+    };
     let seconds = (outcome.seconds * 10.0).round() / 10.0;
-    Row { spec: spec.text.clone(), verdict: outcome.verdict, seconds, repeated: outcome.repeated, reason }
+    Row {
+        spec: spec.text.clone(),
+        verdict: outcome.verdict,
+        seconds,
+        repeated: outcome.repeated,
+        reason,
+    }
 }
 
 fn key(spec: &Spec) -> (Suite, String) {
@@ -154,8 +192,10 @@ fn expected(specs: &[Spec]) -> BTreeMap<(Suite, String), f64> {
     let mut expected = BTreeMap::new();
     for suite in suites {
         let path = workspace().join(format!("docs/conformance/{}-reference.json", suite.name()));
-        let rows: Vec<Row> =
-            fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let rows: Vec<Row> = fs::read_to_string(path)
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
         expected.extend(rows.into_iter().map(|row| ((suite, row.spec), row.seconds)));
     }
     expected
@@ -166,4 +206,55 @@ fn replace(path: &Path, content: &str) -> Result<()> {
     let fresh = path.with_extension("fresh");
     fs::write(&fresh, content).with_context(|| format!("writing {}", fresh.display()))?;
     fs::rename(&fresh, path).with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Spec {
+        Spec {
+            suite: Suite::Dra,
+            description: "DRA".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    fn outcome(verdict: Verdict, repeated: bool) -> Outcome {
+        Outcome {
+            verdict,
+            seconds: 1.26,
+            reason: "why".to_owned(),
+            repeated,
+        }
+    }
+
+    #[test]
+    fn tables_hold_the_last_verdict_of_each_spec_and_say_what_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let specs = ["a|b", "c", "d"].map(spec);
+        let mut report = Report::new(dir.path().to_path_buf(), "reference", &specs);
+        report.record(&specs[1], &outcome(Verdict::Skipped, false)).unwrap();
+        report.record(&specs[0], &outcome(Verdict::Failed, false)).unwrap();
+        report.record(&specs[0], &outcome(Verdict::Passed, true)).unwrap();
+
+        let json = fs::read_to_string(dir.path().join("dra-reference.json")).unwrap();
+        let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let want = serde_json::json!([
+            {"spec": "a|b", "verdict": "passed", "seconds": 1.3, "repeated": true},
+            {"spec": "c", "verdict": "skipped", "seconds": 1.3, "reason": "why"},
+        ]);
+        assert_eq!(rows, want);
+
+        let table = fs::read_to_string(dir.path().join("dra-reference.md")).unwrap();
+        let counts = "1 passed, 0 failed, 1 skipped of 3 specs, 3 s one after the other; **1 not run yet**.";
+        for line in [
+            counts,
+            r"| a\|b | passed, again | 1 |",
+            "| c | skipped | 1 |",
+            "    why",
+        ] {
+            assert!(table.lines().any(|got| got == line), "{line:?} is not in\n{table}");
+        }
+    }
 }

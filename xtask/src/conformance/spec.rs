@@ -10,18 +10,18 @@ use super::Suite;
 
 /// One `It` or table entry of a suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub(crate) struct Spec {
     /// Where it belongs.
-    pub suite: Suite,
+    pub(crate) suite: Suite,
     /// The suite's own description, which ginkgo puts before the text when it looks for a match.
-    pub description: String,
+    pub(crate) description: String,
     /// The texts of its containers and its own, joined by spaces.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Spec {
     /// A regular expression that matches this spec and no other.
-    pub fn focus(&self) -> String {
+    pub(crate) fn focus(&self) -> String {
         let mut focus = String::from("^");
         for c in format!("{} {}", self.description, self.text).chars() {
             if r"\.+*?()|[]{}^$".contains(c) {
@@ -36,7 +36,7 @@ impl Spec {
 /// How a run of a spec ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// As demanded.
     Passed,
     /// Not so.
@@ -47,21 +47,26 @@ pub enum Verdict {
 
 /// A run of a spec.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// How it ended.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// How long it took, clean-up included.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Why it failed or was skipped.
-    pub reason: String,
+    pub(crate) reason: String,
     /// Whether this is the second try.
-    pub repeated: bool,
+    pub(crate) repeated: bool,
 }
 
 impl Outcome {
     /// The spec could not even be run, for instance because no cluster came up: it will be tried again.
-    pub fn impossible(error: &anyhow::Error) -> Self {
-        Self { verdict: Verdict::Failed, seconds: 0.0, reason: format!("{error:#}"), repeated: false }
+    pub(crate) fn impossible(error: &anyhow::Error) -> Self {
+        Self {
+            verdict: Verdict::Failed,
+            seconds: 0.0,
+            reason: format!("{error:#}"),
+            repeated: false,
+        }
     }
 }
 
@@ -107,19 +112,36 @@ impl SpecReport {
             "skipped" | "pending" => Verdict::Skipped,
             _ => Verdict::Failed,
         };
-        let reason = self.failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default();
-        Outcome { verdict, seconds: self.run_time / 1e9, reason, repeated: false }
+        let reason = self
+            .failure
+            .as_ref()
+            .map(|failure| failure.message.clone())
+            .unwrap_or_default();
+        Outcome {
+            verdict,
+            seconds: self.run_time / 1e9,
+            reason,
+            repeated: false,
+        }
     }
 }
 
 /// The specs that a (dry) run selected, in the order of the suite.
-pub fn selected(suite: Suite, report: &Path) -> Result<Vec<Spec>> {
+pub(crate) fn selected(suite: Suite, report: &Path) -> Result<Vec<Spec>> {
     let suites = read(report)?;
     let mut specs = Vec::new();
-    for SuiteReport { suite_description, spec_reports } in suites {
+    for SuiteReport {
+        suite_description,
+        spec_reports,
+    } in suites
+    {
         for spec in spec_reports.into_iter().flatten() {
             if spec.leaf_node_type == "It" && spec.state != "skipped" && spec.state != "pending" {
-                specs.push(Spec { suite, description: suite_description.clone(), text: spec.text() });
+                specs.push(Spec {
+                    suite,
+                    description: suite_description.clone(),
+                    text: spec.text(),
+                });
             }
         }
     }
@@ -127,11 +149,22 @@ pub fn selected(suite: Suite, report: &Path) -> Result<Vec<Spec>> {
 }
 
 /// What the report says about one spec; a failure of the suite's own set-up is a failure of the spec.
-pub fn outcome(spec: &Spec, report: &Path) -> Result<Outcome> {
-    let specs: Vec<_> = read(report)?.into_iter().filter_map(|suite| suite.spec_reports).flatten().collect();
-    let setup = specs.iter().find(|node| node.leaf_node_type != "It" && node.outcome().verdict == Verdict::Failed);
-    let found = specs.iter().find(|node| node.leaf_node_type == "It" && node.text() == spec.text);
-    setup.or(found).map(SpecReport::outcome).with_context(|| format!("{} says nothing about {:?}", report.display(), spec.text))
+pub(crate) fn outcome(spec: &Spec, report: &Path) -> Result<Outcome> {
+    let specs: Vec<_> = read(report)?
+        .into_iter()
+        .filter_map(|suite| suite.spec_reports)
+        .flatten()
+        .collect();
+    let setup = specs
+        .iter()
+        .find(|node| node.leaf_node_type != "It" && node.outcome().verdict == Verdict::Failed);
+    let found = specs
+        .iter()
+        .find(|node| node.leaf_node_type == "It" && node.text() == spec.text);
+    setup
+        .or(found)
+        .map(SpecReport::outcome)
+        .with_context(|| format!("{} says nothing about {:?}", report.display(), spec.text))
 }
 
 fn read(report: &Path) -> Result<Vec<SuiteReport>> {
@@ -144,7 +177,11 @@ mod tests {
     use super::*;
 
     fn spec(text: &str) -> Spec {
-        Spec { suite: Suite::Regression, description: "Regression".to_owned(), text: text.to_owned() }
+        Spec {
+            suite: Suite::Regression,
+            description: "Regression".to_owned(),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
@@ -182,7 +219,12 @@ mod tests {
         ];
         for (state, verdict) in cases {
             let file = report(&[("It", "other", "skipped"), ("It", "one", state)]);
-            let want = Outcome { verdict, seconds: 2.5, reason: state.to_owned(), repeated: false };
+            let want = Outcome {
+                verdict,
+                seconds: 2.5,
+                reason: state.to_owned(),
+                repeated: false,
+            };
             assert_eq!(outcome(&spec("A one"), file.path()).unwrap(), want, "{state}");
         }
     }
@@ -195,7 +237,11 @@ mod tests {
 
     #[test]
     fn dry_run_selects_what_it_did_not_skip() {
-        let file = report(&[("BeforeSuite", "", "passed"), ("It", "one", "passed"), ("It", "two", "skipped")]);
+        let file = report(&[
+            ("BeforeSuite", "", "passed"),
+            ("It", "one", "passed"),
+            ("It", "two", "skipped"),
+        ]);
         assert_eq!(selected(Suite::Regression, file.path()).unwrap(), [spec("A one")]);
     }
 }

@@ -13,26 +13,33 @@ use super::spec::{self, Spec};
 
 const MODULE: &str = "sigs.k8s.io/karpenter";
 /// The release whose behaviour is ours.
-pub const VERSION: &str = "v1.15.0";
+pub(crate) const VERSION: &str = "v1.15.0";
 /// The module asks for this Go; it comes as a module too.
 const GO_ENV: [(&str, &str); 2] = [("GOTOOLCHAIN", "go1.26.9"), ("CGO_ENABLED", "0")];
 
 /// Upstream's source in a writable place, and what was compiled from it.
-pub struct Upstream {
+pub(crate) struct Upstream {
     root: PathBuf,
     stages: Vec<PathBuf>,
 }
 
 impl Upstream {
     /// Copies the module and compiles the suites; what is there already is not made again.
-    pub fn prepare(suites: &[Suite]) -> Result<Self> {
+    pub(crate) fn prepare(suites: &[Suite]) -> Result<Self> {
         let root = cache::root()?.join(format!("karpenter/{}", VERSION.trim_start_matches('v')));
         let module = gomod::dir(MODULE, VERSION)?;
         // The suites read files beside their source, and the module cache is read-only.
         cache::once(&root.join("source"), |partial| copy(&module, partial))?;
-        let upstream = Self { stages: stages(&module)?, root };
+        let upstream = Self {
+            stages: stages(&module)?,
+            root,
+        };
         for suite in suites {
-            upstream.compile(&["test", "-c"], &format!("./test/suites/{}", suite.name()), suite.name())?;
+            upstream.compile(
+                &["test", "-c"],
+                &format!("./test/suites/{}", suite.name()),
+                suite.name(),
+            )?;
         }
         if suites.contains(&Suite::Dra) {
             upstream.dra_driver()?;
@@ -41,17 +48,17 @@ impl Upstream {
     }
 
     /// Upstream's controller for kwok.
-    pub fn controller(&self) -> Result<PathBuf> {
+    pub(crate) fn controller(&self) -> Result<PathBuf> {
         self.compile(&["build"], "./kwok", "karpenter")
     }
 
     /// The stand-in for DRA drivers that the dra suite wants beside the controller.
-    pub fn dra_driver(&self) -> Result<PathBuf> {
+    pub(crate) fn dra_driver(&self) -> Result<PathBuf> {
         self.compile(&["build"], "./dra-kwok-driver", "dra-kwok-driver")
     }
 
     /// The folders with the CRDs the suites expect.
-    pub fn crds(&self, suite: Suite) -> Vec<PathBuf> {
+    pub(crate) fn crds(&self, suite: Suite) -> Vec<PathBuf> {
         let mut folders = vec!["kwok/charts/crds", "kwok/apis/crds"];
         if suite == Suite::Dra {
             folders.push("dra-kwok-driver/pkg/apis/crds");
@@ -60,30 +67,34 @@ impl Upstream {
     }
 
     /// kwok's own stages, with those that upstream replaces.
-    pub fn stages(&self) -> &[PathBuf] {
+    pub(crate) fn stages(&self) -> &[PathBuf] {
         &self.stages
     }
 
     /// The configuration upstream's cluster gives to kube-scheduler.
-    pub fn scheduler_config(&self) -> Result<String> {
-        let path = self.source().join("test/suites/regression/testdata/kube-scheduler-config.yaml");
+    pub(crate) fn scheduler_config(&self) -> Result<String> {
+        let path = self
+            .source()
+            .join("test/suites/regression/testdata/kube-scheduler-config.yaml");
         fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
     }
 
     /// A suite's compiled test, in the folder it must run in.
-    pub fn test(&self, suite: Suite) -> Command {
+    pub(crate) fn test(&self, suite: Suite) -> Command {
         let mut command = Command::new(self.root.join(suite.name()).join(suite.name()));
         command.current_dir(self.source().join("test/suites").join(suite.name()));
         command
     }
 
     /// The specs of `suites` whose text matches `focus`.
-    pub fn specs(&self, suites: &[Suite], focus: Option<&str>) -> Result<Vec<Spec>> {
+    pub(crate) fn specs(&self, suites: &[Suite], focus: Option<&str>) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
         for suite in suites {
             let list = self.root.join(format!("{}-{}.json", suite.name(), std::process::id()));
             let mut command = self.test(*suite);
-            command.arg("--ginkgo.dry-run").arg(format!("--ginkgo.json-report={}", list.display()));
+            command
+                .arg("--ginkgo.dry-run")
+                .arg(format!("--ginkgo.json-report={}", list.display()));
             command.args(focus.map(|focus| format!("--ginkgo.focus={focus}")));
             let output = command.stdin(Stdio::null()).output().context("listing the specs")?;
             if !output.status.success() {
@@ -104,7 +115,9 @@ impl Upstream {
         cache::once(&dir, |partial| {
             let target = partial.join(name).display().to_string();
             let args = verb.iter().copied().chain(["-o", &target, package]);
-            announced(&format!("compiling upstream's {name}"), || gomod::go(&self.source(), args, &GO_ENV).map(drop))
+            announced(&format!("compiling upstream's {name}"), || {
+                gomod::go(&self.source(), args, &GO_ENV).map(drop)
+            })
         })?;
         Ok(dir.join(name))
     }
@@ -113,8 +126,15 @@ impl Upstream {
 /// Upstream's stages take the place of kwok's of the same name, as applying both in turn does on upstream's clusters.
 fn stages(module: &Path) -> Result<Vec<PathBuf>> {
     let kwok = gomod::dir("sigs.k8s.io/kwok", KWOK)?;
-    let fast = ["node/fast/node-initialize", "pod/fast/pod-ready", "pod/fast/pod-complete"];
-    let mut stages: Vec<_> = fast.iter().map(|name| kwok.join(format!("kustomize/stage/{name}.yaml"))).collect();
+    let fast = [
+        "node/fast/node-initialize",
+        "pod/fast/pod-ready",
+        "pod/fast/pod-complete",
+    ];
+    let mut stages: Vec<_> = fast
+        .iter()
+        .map(|name| kwok.join(format!("kustomize/stage/{name}.yaml")))
+        .collect();
     let own = module.join("hack/kwok/stages");
     let mut replaced: Vec<_> = fs::read_dir(&own)
         .with_context(|| format!("reading {}", own.display()))?

@@ -83,7 +83,11 @@ fn build(machine: &Machine) -> InstanceType {
             ("pods".to_string(), Value::from(machine.pods.to_string())),
         ]),
         overhead: overhead(),
-        offerings: machine.sold.iter().map(|(kind, zone)| Offering::new(kind, zone, price.clone())).collect(),
+        offerings: machine
+            .sold
+            .iter()
+            .map(|(kind, zone)| Offering::new(kind, zone, price.clone()))
+            .collect(),
         cpu: machine.cpu,
         memory_mi: 1024 * machine.memory_gi,
         pods: machine.pods,
@@ -97,9 +101,17 @@ fn requirements(machine: &Machine) -> Vec<Value> {
         requirement(ARCH, "In", &[machine.arch]),
         requirement(OS, "In", machine.operating_systems),
         requirement(ZONE, "In", &distinct(machine.sold.iter().map(|(_, zone)| *zone))),
-        requirement(CAPACITY_TYPE, "In", &distinct(machine.sold.iter().map(|(kind, _)| *kind))),
+        requirement(
+            CAPACITY_TYPE,
+            "In",
+            &distinct(machine.sold.iter().map(|(kind, _)| *kind)),
+        ),
         requirement("size", "In", &[if large { "large" } else { "small" }]),
-        if large { requirement("special", "In", &["optional"]) } else { requirement("special", "DoesNotExist", &[]) },
+        if large {
+            requirement("special", "In", &["optional"])
+        } else {
+            requirement("special", "DoesNotExist", &[])
+        },
         requirement("integer", "In", &[&machine.cpu.to_string()]),
     ]
 }

@@ -65,13 +65,22 @@ fn build(family: &str, cores: u64, memory_gi: u64, arch: &str, os: &str) -> Inst
     }
 }
 
-/// 2.5 cents per core and a tenth of a cent per 10⁹ bytes; spot is 70 % of it.
+/// On-demand price in 10⁻¹³ dollars: 2.5 cents per core and a tenth of a cent per 10⁹ bytes.
+pub fn kwok_price(cores: u64, memory_gi: u64) -> u128 {
+    u128::from(cores) * 250_000_000_000 + u128::from(memory_gi) * GIB * 10
+}
+
+/// Every zone, spot at 70 % of the on-demand price.
 fn offerings(cores: u64, memory_gi: u64) -> Vec<Offering> {
-    let on_demand = u128::from(cores) * 250_000_000_000 + u128::from(memory_gi) * GIB * 10;
+    let on_demand = kwok_price(cores, memory_gi);
     let prices = [("spot", dollars(on_demand * 7 / 10)), ("on-demand", dollars(on_demand))];
     KWOK_ZONES
         .iter()
-        .flat_map(|zone| prices.iter().map(|(kind, price)| Offering::new(kind, zone, price.clone())))
+        .flat_map(|zone| {
+            prices
+                .iter()
+                .map(|(kind, price)| Offering::new(kind, zone, price.clone()))
+        })
         .collect()
 }
 
@@ -85,8 +94,14 @@ mod tests {
         assert_eq!(types.len(), 144);
         assert!(types.iter().all(|it| it.offerings.len() == 8));
         let (first, last) = (&types[0], &types[143]);
-        assert_eq!((first.name.as_str(), last.name.as_str()), ("c-1x-amd64-linux", "m-256x-arm64-windows"));
-        assert_eq!((first.offerings[0].price.as_str(), first.offerings[1].price.as_str()), ("0.0190032385536", "0.027147483648"));
+        assert_eq!(
+            (first.name.as_str(), last.name.as_str()),
+            ("c-1x-amd64-linux", "m-256x-arm64-windows")
+        );
+        assert_eq!(
+            (first.offerings[0].price.as_str(), first.offerings[1].price.as_str()),
+            ("0.0190032385536", "0.027147483648")
+        );
         assert_eq!(last.capacity["memory"], "2Ti");
     }
 }

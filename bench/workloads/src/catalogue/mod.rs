@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::object::{CAPACITY_TYPE, ZONE, requirement};
 
 pub use fake::{FAKE_LABELS, assorted, fake};
-pub use kwok::{KWOK_FAMILY, KWOK_LABELS, KWOK_SIZE, KWOK_ZONES, kwok};
+pub use kwok::{KWOK_FAMILY, KWOK_LABELS, KWOK_SIZE, KWOK_ZONES, kwok, kwok_price};
 
 /// One machine type.
 #[derive(Debug, Clone, PartialEq, Serialize)]

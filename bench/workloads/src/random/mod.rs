@@ -1,4 +1,150 @@
-//! stub
-use crate::Snapshot;
-/// stub
-pub fn random(_seed: u64) -> Snapshot { Snapshot::new("x", "y", vec![], &[]) }
+//! A random cluster: every scheduling feature of the contract appears with some probability, so that two engines can be
+//! compared on thousands of them.
+//!
+//! The same seed always gives the same file. Objects are what an API server would accept; what they ask for together may
+//! well be impossible, because the reasons for a refusal are part of the contract.
+
+mod cloud;
+mod cluster;
+mod constraints;
+mod pools;
+mod storage;
+mod workload;
+
+use serde_json::{Value, json};
+
+use crate::catalogue::KWOK_LABELS;
+use crate::object::{HOSTNAME, Object, ZONE};
+use crate::rng::Rng;
+use crate::snapshot::Snapshot;
+
+/// Label keys users of the random cluster made up, and the values they use.
+const CUSTOM_LABELS: [(&str, [&str; 2]); 2] = [
+    ("example.com/team", ["red", "blue"]),
+    ("example.com/env", ["dev", "prod"]),
+];
+/// Namespaces and their labels' one value.
+const NAMESPACES: [(&str, &str); 3] = [("default", "a"), ("payments", "b"), ("batch", "b")];
+/// The taint pools may carry: key, value, effect.
+const TAINTS: [(&str, &str, &str); 3] = [
+    ("example.com/dedicated", "batch", "NoSchedule"),
+    ("example.com/costly", "true", "PreferNoSchedule"),
+    ("example.com/risky", "true", "NoExecute"),
+];
+
+/// The random cluster of a seed.
+pub fn random(seed: u64) -> Snapshot {
+    let mut rng = Rng::new(seed);
+    let rng = &mut rng;
+    let types = cloud::catalogue(rng);
+    let known: Vec<&str> = KWOK_LABELS.into_iter().chain([cloud::RESERVATION_ID]).collect();
+    let mut snapshot = Snapshot::new(
+        &format!("random-{seed}"),
+        &format!("workloads seed={seed}"),
+        types,
+        &known,
+    );
+    snapshot = settings(snapshot, rng);
+    snapshot.objects.extend(NAMESPACES.map(|(name, value)| {
+        Object::new("v1", "Namespace", "", name).with("metadata.labels", json!({ "grade": value }))
+    }));
+    snapshot.objects.extend(storage::classes(rng));
+    pools::add(&mut snapshot, rng);
+    let groups = workload::groups(rng);
+    cluster::add(&mut snapshot, &groups, rng);
+    workload::add_pending(&mut snapshot, &groups, rng);
+    cloud::add_overlays(&mut snapshot, rng);
+    workload::add_buffers(&mut snapshot, &groups, rng);
+    snapshot
+}
+
+fn settings(mut snapshot: Snapshot, rng: &mut Rng) -> Snapshot {
+    if rng.chance(20) {
+        snapshot = snapshot.setting("preferencePolicy", "Ignore");
+    }
+    if rng.chance(25) {
+        snapshot = snapshot.setting("minValuesPolicy", "BestEffort");
+    }
+    if rng.chance(15) {
+        snapshot = snapshot.setting("defaultConstraints", default_constraints(rng));
+    }
+    for (gate, percent) in [
+        ("ReservedCapacity", 90),
+        ("NodeOverlay", 25),
+        ("CapacityBuffer", 25),
+        ("SpotToSpotConsolidation", 30),
+    ] {
+        let on = rng.chance(percent);
+        snapshot = snapshot.gate(gate, on);
+    }
+    snapshot.gate("StaticCapacity", true)
+}
+
+fn default_constraints(rng: &mut Rng) -> Value {
+    let when = *rng.pick(&["DoNotSchedule", "ScheduleAnyway"]);
+    let mut constraints = vec![json!({ "maxSkew": rng.between(1, 3), "topologyKey": ZONE, "whenUnsatisfiable": when })];
+    if rng.chance(50) {
+        constraints.push(json!({ "maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway" }));
+    }
+    Value::from(constraints)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What must turn up somewhere in many random clusters, as a piece of JSON text.
+    #[rustfmt::skip]
+    const FEATURES: [&str; 60] = [
+        "\"operator\":\"In\"", "\"operator\":\"NotIn\"", "\"operator\":\"Exists\"", "\"operator\":\"DoesNotExist\"",
+        "\"operator\":\"Gt\"", "\"operator\":\"Lt\"", "\"operator\":\"Gte\"", "\"operator\":\"Lte\"", "\"minValues\"",
+        "\"effect\":\"NoSchedule\"", "\"effect\":\"PreferNoSchedule\"", "\"effect\":\"NoExecute\"", "\"startupTaints\"",
+        "\"weight\"", "\"limits\"", "\"replicas\"", "\"values\":[\"reserved\"]", "\"reservationCapacity\":2",
+        "\"tolerations\"", "\"hostPort\"", "\"persistentVolumeClaim\"", "\"ephemeral\"", "\"allowedTopologies\"",
+        "\"kind\":\"PersistentVolume\"", "\"kind\":\"CSINode\"", "\"kind\":\"DaemonSet\"", "\"kind\":\"NodeOverlay\"",
+        "\"kind\":\"CapacityBuffer\"", "\"kind\":\"PodDisruptionBudget\"", "\"kind\":\"Service\"",
+        "\"kind\":\"ReplicaSet\"", "\"minDomains\"", "\"nodeAffinityPolicy\"", "\"nodeTaintsPolicy\"",
+        "\"matchLabelKeys\"", "\"whenUnsatisfiable\":\"ScheduleAnyway\"", "\"whenUnsatisfiable\":\"DoNotSchedule\"",
+        "\"namespaceSelector\"", "\"namespaces\"", "\"podAffinity\"", "\"podAntiAffinity\"", "\"nodeAffinity\"",
+        "\"preferredDuringSchedulingIgnoredDuringExecution\"", "\"requiredDuringSchedulingIgnoredDuringExecution\"",
+        "\"priority\"", "\"initContainers\"", "\"restartPolicy\":\"Always\"", "\"overhead\":{\"cpu\"",
+        "\"karpenter.sh/do-not-disrupt\"", "\"deletionTimestamp\"", "\"karpenter.sh/disrupted\"", "\"nodeSelector\"",
+        "\"phase\":\"Succeeded\"", "\"preferencePolicy\":\"Ignore\"", "\"minValuesPolicy\":\"BestEffort\"",
+        "\"defaultConstraints\"", "\"priceAdjustment\"", "\"scalableRef\"", "\"podTemplateRef\"",
+        "\"nodePoolInstanceTypes\":{\"",
+    ];
+
+    #[test]
+    fn every_feature_appears_in_the_first_two_hundred_seeds() {
+        let files: Vec<String> = (0..200)
+            .map(|seed| serde_json::to_string(&random(seed)).unwrap())
+            .collect();
+        let missing: Vec<&str> = FEATURES
+            .into_iter()
+            .filter(|feature| !files.iter().any(|file| file.contains(feature)))
+            .collect();
+        assert_eq!(missing, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_seed_is_a_cluster() {
+        assert_eq!(random(3), random(3));
+        assert_ne!(random(3).objects, random(4).objects);
+    }
+
+    #[test]
+    fn no_two_objects_share_a_name() {
+        for seed in 0..100 {
+            let snapshot = random(seed);
+            let mut names: Vec<String> = snapshot
+                .objects
+                .iter()
+                .map(|o| format!("{} {} {}", o.kind(), o.get("metadata.namespace"), o.name()))
+                .collect();
+            let all = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all, "seed {seed}");
+        }
+    }
+}

@@ -83,8 +83,7 @@ pub struct CapacityBufferSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_template_ref: Option<LocalObjectRef>,
     /// How room is kept free. The default keeps running nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = ACTIVE_CAPACITY))]
+    #[serde(default = "active_capacity", skip_serializing_if = "Option::is_none")]
     pub provisioning_strategy: Option<String>,
     /// Units to keep. With percentage as well, the smaller number counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +92,11 @@ pub struct CapacityBufferSpec {
     /// Workload in the same namespace whose pods give the size of one unit. Excludes podTemplateRef.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scalable_ref: Option<ScalableRef>,
+}
+
+#[allow(clippy::unnecessary_wraps)] // the default of an optional field
+fn active_capacity() -> Option<String> {
+    Some(ACTIVE_CAPACITY.to_owned())
 }
 
 /// Names an object in the same namespace.
@@ -138,4 +142,35 @@ pub struct CapacityBufferStatus {
     /// Units of room kept free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_survives_a_round_trip() {
+        let full = json!({
+            "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+            "kind": "CapacityBuffer",
+            "metadata": {"name": "spare", "namespace": "web"},
+            "spec": {
+                "limits": {"cpu": "10"},
+                "percentage": 20,
+                "provisioningStrategy": "buffer.x-k8s.io/active-capacity",
+                "replicas": 3,
+                "scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "web"},
+            },
+            "status": {
+                "podTemplateGeneration": 2,
+                "podTemplateRef": {"name": "web"},
+                "provisioningStrategy": "buffer.x-k8s.io/active-capacity",
+                "replicas": 3,
+            },
+        });
+        let buffer: CapacityBuffer = serde_json::from_value(full.clone()).unwrap();
+        assert_eq!(serde_json::to_value(buffer).unwrap(), full);
+    }
 }

@@ -3,6 +3,8 @@
 //! The rules are those of the library behind Karpenter's kinds, including the order in which conditions are listed.
 //! Nothing here reads a clock: the caller says what time it is.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -186,9 +188,8 @@ impl ConditionSet<'_> {
     fn transition_time(&self, condition_type: &str, status: &ConditionStatus) -> Time {
         match find(self.conditions, condition_type) {
             Some(old) if old.status == *status => old.last_transition_time,
-            Some(_) => Time(self.subject.now),
             None if self.types.includes(condition_type) => Time(self.subject.created),
-            None => Time(self.subject.now),
+            Some(_) | None => Time(self.subject.now),
         }
     }
 
@@ -243,7 +244,7 @@ impl ConditionSet<'_> {
                     || condition.observed_generation != self.subject.generation
             })
             .collect();
-        unhealthy.sort_by(|a, b| b.last_transition_time.cmp(&a.last_transition_time));
+        unhealthy.sort_by_key(|condition| Reverse(condition.last_transition_time));
         unhealthy
     }
 }

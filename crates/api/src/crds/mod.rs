@@ -12,6 +12,8 @@ use kube::CustomResourceExt;
 use self::{label_rules::Site, structural::Spec};
 use crate::{
     autoscaling::CapacityBuffer,
+    aws::EC2NodeClass,
+    azure::{self, AKSNodeClass},
     karpenter::{NodeClaim, NodeOverlay, NodePool},
     kwok::KWOKNodeClass,
     provider::Provider,
@@ -37,7 +39,8 @@ fn core(providers: &[Provider]) -> Vec<CustomResourceDefinition> {
 
 fn node_classes(provider: Provider) -> Vec<CustomResourceDefinition> {
     match provider {
-        Provider::Aws | Provider::Azure => vec![],
+        Provider::Aws => vec![generate::<EC2NodeClass>(Spec::Optional)],
+        Provider::Azure => vec![azure::serve_v1alpha2(generate::<AKSNodeClass>(Spec::Optional))],
         Provider::Kwok => vec![generate::<KWOKNodeClass>(Spec::Optional)],
     }
 }
@@ -50,7 +53,7 @@ fn nodepool(providers: &[Provider]) -> CustomResourceDefinition {
         label_rules::add(labels, Site::TemplateLabels, providers);
     });
     structural::edit(&mut crd, requirement_key, |key| {
-        label_rules::add(key, Site::NodePoolRequirement, providers)
+        label_rules::add(key, Site::NodePoolRequirement, providers);
     });
     crd
 }

@@ -77,12 +77,24 @@ pub fn walk(schema: &mut JSONSchemaProps, edit: &mut impl FnMut(&mut JSONSchemaP
 fn plain(schema: &mut JSONSchemaProps) {
     schema.title = None;
     schema.nullable = None;
+    schema.description = schema.description.take().map(|text| paragraphs(&text));
+    if let Some(words) = &mut schema.enum_ {
+        words.retain(|word| !word.0.is_null());
+    }
     if let Some(required) = &mut schema.required {
         required.sort();
     }
     if schema.x_kubernetes_int_or_string == Some(true) {
         schema.any_of = Some(vec![typed("integer"), typed("string")]);
     }
+}
+
+/// One line per paragraph: where our source breaks a line is no concern of `kubectl explain`.
+fn paragraphs(text: &str) -> String {
+    let paragraphs = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 fn typed(name: &str) -> JSONSchemaProps {
@@ -104,4 +116,46 @@ fn add_type_meta(root: &mut JSONSchemaProps) {
     );
     properties.insert("kind".to_owned(), text("Kind of this object."));
     properties.insert("metadata".to_owned(), typed("object"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_keep_paragraphs_and_lose_line_breaks() {
+        assert_eq!(paragraphs("One\ntwo.\n\nThree\n four."), "One two.\n\nThree four.");
+    }
+
+    #[test]
+    fn every_field_users_write_says_what_it_is() {
+        let mut silent = vec![];
+        for mut crd in crate::crds::installation(&crate::provider::Provider::ALL) {
+            let name = crd.spec.names.kind.clone();
+            for root in root_schemas(&mut crd) {
+                for (field, schema) in root
+                    .properties
+                    .iter()
+                    .flatten()
+                    .filter(|(field, _)| *field != "metadata")
+                {
+                    collect_silent(schema, &format!("{name}.{field}"), &mut silent);
+                }
+            }
+        }
+        assert_eq!(silent, Vec::<String>::new());
+    }
+
+    fn collect_silent(schema: &JSONSchemaProps, path: &str, silent: &mut Vec<String>) {
+        if schema.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
+            silent.push(path.to_owned());
+        }
+        let below = match &schema.items {
+            Some(JSONSchemaPropsOrArray::Schema(item)) => &item.properties,
+            _ => &schema.properties,
+        };
+        for (field, schema) in below.iter().flatten() {
+            collect_silent(schema, &format!("{path}.{field}"), silent);
+        }
+    }
 }

@@ -1,3 +1,5 @@
+//! Are durations read and written as Go does?
+
 use super::*;
 
 #[test]
@@ -48,6 +50,12 @@ fn texts_go_refuses_are_refused_with_gos_words() {
         ("1h3", r#"time: missing unit in duration "1h3""#),
         ("3d", r#"time: unknown unit "d" in duration "3d""#),
         ("1h 3m", r#"time: unknown unit "h " in duration "1h 3m""#),
+        ("1\u{b5}", r#"time: unknown unit "\xc2\xb5" in duration "1\xc2\xb5""#),
+        ("1\"\\", r#"time: unknown unit "\"\\" in duration "1\"\\""#),
+        (
+            "99999999999999999999.5d",
+            r#"time: invalid duration "99999999999999999999.5d""#,
+        ),
         ("3000000h", r#"time: invalid duration "3000000h""#),
         (
             "9223372036854775808ns",

@@ -7,6 +7,7 @@ mod nodepool_hash;
 mod requirement;
 mod taint;
 mod template;
+pub mod validation;
 
 pub use self::{
     nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequirements},

@@ -5,7 +5,11 @@ use schemars::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{NodeClassReference, NodeSelectorRequirementWithMinValues, Taint, template::default_expire_after};
+use super::{
+    NodeClassReference, NodeSelectorRequirementWithMinValues, Taint,
+    requirement::{comparison_has_a_number, in_has_a_value, in_has_min_values},
+    template::default_expire_after,
+};
 use crate::{
     condition::Condition,
     duration::{Duration, NillableDuration},
@@ -81,12 +85,11 @@ pub struct NodeClaimSpec {
     #[schemars(extend("maxItems" = 100))]
     #[x_kube(
         merge_strategy = ListMerge::Atomic,
-        validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)")
-            .message("requirements with operator 'In' must have a value defined"),
-        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)")
-            .message("requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value"),
-        validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)")
-            .message("requirements with 'minValues' must have at least that many values specified in the 'values' field")
+        validation = in_has_a_value(),
+        validation = comparison_has_a_number(
+            "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value"
+        ),
+        validation = in_has_min_values()
     )]
     pub requirements: Vec<NodeSelectorRequirementWithMinValues>,
     /// Room the node must offer.
@@ -166,5 +169,63 @@ fn reason_may_be_empty(schema: &mut Schema) {
             "pattern".to_owned(),
             json!("^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$"),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_claim_survives_a_round_trip() {
+        let full = json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {"name": "default-x7k2p"},
+            "spec": {
+                "expireAfter": "720h",
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                "requirements": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["default"]}],
+                "resources": {"requests": {"cpu": "1500m", "pods": "4"}},
+                "startupTaints": [{"effect": "NoExecute", "key": "cni"}],
+                "taints": [{"effect": "NoSchedule", "key": "dedicated", "value": "gpu"}],
+                "terminationGracePeriod": "0s",
+            },
+            "status": {
+                "allocatable": {"cpu": "1930m"},
+                "capacity": {"cpu": "2"},
+                "conditions": [{
+                    "lastTransitionTime": "2026-01-02T03:04:05Z",
+                    "message": "",
+                    "observedGeneration": 1,
+                    "reason": "Launched",
+                    "status": "True",
+                    "type": "Launched",
+                }],
+                "imageID": "ami-1",
+                "lastPodEventTime": "2026-01-02T03:04:15Z",
+                "nodeName": "ip-10-0-0-1",
+                "providerID": "aws:///a/i-1",
+            },
+        });
+        let claim: NodeClaim = serde_json::from_value(full.clone()).unwrap();
+        assert_eq!(serde_json::to_value(claim).unwrap(), full);
+    }
+
+    #[test]
+    fn a_condition_without_reason_and_message_can_be_read() {
+        let status: NodeClaimStatus = serde_json::from_value(json!({
+            "conditions": [{"lastTransitionTime": "2026-01-02T03:04:05Z", "status": "True", "type": "Launched"}],
+            "lastPodEventTime": null,
+        }))
+        .unwrap();
+        assert_eq!(
+            (
+                status.conditions[0].reason.as_str(),
+                status.conditions[0].message.as_str()
+            ),
+            ("", "")
+        );
+        assert_eq!(status.last_pod_event_time, None);
     }
 }

@@ -3,7 +3,10 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-use super::NodeSelectorRequirement;
+use super::{
+    NodeSelectorRequirement,
+    requirement::{comparison_has_a_number, in_has_a_value, not_in_has_a_value},
+};
 use crate::{condition::Condition, quantity::ResourceList};
 
 /// Which instance types are corrected, and how.
@@ -54,12 +57,11 @@ pub struct NodeOverlaySpec {
     #[schemars(extend("maxItems" = 100))]
     #[x_kube(
         merge_strategy = ListMerge::Atomic,
-        validation = Rule::new("self.all(x, x.operator == 'NotIn' ? x.values.size() != 0 : true)")
-            .message("requirements with operator 'NotIn' must have a value defined"),
-        validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)")
-            .message("requirements with operator 'In' must have a value defined"),
-        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)")
-            .message("requirements operator 'Gt', 'Lt', 'Gte' or 'Lte' must have a single positive integer value")
+        validation = not_in_has_a_value(),
+        validation = in_has_a_value(),
+        validation = comparison_has_a_number(
+            "requirements operator 'Gt', 'Lt', 'Gte' or 'Lte' must have a single positive integer value"
+        )
     )]
     pub requirements: Vec<NodeSelectorRequirement>,
     /// Where overlays disagree, the one of higher weight counts. Without it, 0.

@@ -200,3 +200,106 @@ pub struct NodePoolStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceList>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn least() -> Value {
+        json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "default"},
+            "spec": {"template": {"spec": {
+                "requirements": [],
+                "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
+            }}},
+        })
+    }
+
+    fn round_trip(object: &Value) -> Value {
+        serde_json::to_value(serde_json::from_value::<NodePool>(object.clone()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_manifest_means_the_same_offline_as_on_the_api_server() {
+        let mut defaulted = least();
+        defaulted["spec"]["disruption"] = json!({
+            "budgets": [{"nodes": "10%"}],
+            "consolidateAfter": "0s",
+            "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        });
+        defaulted["spec"]["template"]["spec"]["expireAfter"] = "720h".into();
+        assert_eq!(round_trip(&least()), defaulted);
+
+        let mut partial = least();
+        partial["spec"]["disruption"] = json!({"budgets": [{"schedule": "@daily", "duration": "8h"}]});
+        defaulted["spec"]["disruption"]["budgets"] =
+            json!([{"duration": "8h0m0s", "nodes": "10%", "schedule": "@daily"}]);
+        assert_eq!(round_trip(&partial), defaulted);
+    }
+
+    #[test]
+    fn a_full_pool_survives_a_round_trip() {
+        let full = json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "full", "generation": 3},
+            "spec": {
+                "disruption": {
+                    "budgets": [
+                        {"duration": "1h30m0s", "nodes": "0", "reasons": ["Drifted", "Unhealthy"], "schedule": "0 9 * * 1-5"},
+                        {"nodes": "20%", "reasons": []},
+                    ],
+                    "consolidateAfter": "90m",
+                    "consolidationPolicy": "Balanced",
+                },
+                "limits": {"cpu": "1k", "nodes": "7"},
+                "template": {
+                    "metadata": {"annotations": {}, "labels": {"team": "a"}},
+                    "spec": {
+                        "expireAfter": "Never",
+                        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                        "requirements": [
+                            {"key": "node.kubernetes.io/instance-type", "operator": "Exists", "minValues": 5},
+                            {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Gte", "values": ["4"]},
+                        ],
+                        "startupTaints": [],
+                        "taints": [{"effect": "NoExecute", "key": "a", "timeAdded": "2026-01-02T03:04:05Z", "value": "b"}],
+                        "terminationGracePeriod": "48h0m0s",
+                    },
+                },
+                "weight": 10,
+            },
+            "status": {
+                "conditions": [{
+                    "lastTransitionTime": "2026-01-02T03:04:05Z",
+                    "message": "",
+                    "observedGeneration": 3,
+                    "reason": "Ready",
+                    "status": "True",
+                    "type": "Ready",
+                }],
+                "nodeClassObservedGeneration": 1,
+                "nodes": 2,
+                "resources": {"cpu": "8", "memory": "32Gi"},
+            },
+        });
+        assert_eq!(round_trip(&full), full);
+    }
+
+    #[test]
+    fn words_of_a_newer_release_do_not_make_a_pool_unreadable() {
+        let mut newer = least();
+        newer["spec"]["disruption"] = json!({
+            "budgets": [{"nodes": "1", "reasons": ["Bored"]}],
+            "consolidateAfter": "0s",
+            "consolidationPolicy": "WhenMoonIsFull",
+        });
+        newer["spec"]["template"]["spec"]["expireAfter"] = "720h".into();
+        newer["spec"]["template"]["spec"]["requirements"] = json!([{"key": "a", "operator": "Like", "values": ["b*"]}]);
+        assert_eq!(round_trip(&newer), newer);
+    }
+}

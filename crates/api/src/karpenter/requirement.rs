@@ -2,6 +2,7 @@
 //!
 //! Which keys are forbidden depends on the kind and the provider and is added by `crds::label_rules`.
 
+use kube::core::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,4 +67,28 @@ pub struct NodeSelectorRequirementWithMinValues {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50), transform = without_width)]
     pub min_values: Option<i64>,
+}
+
+/// Of a list of requirements: an In admits something.
+pub(super) fn in_has_a_value() -> Rule {
+    Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)")
+        .message("requirements with operator 'In' must have a value defined")
+}
+
+/// Of a list of requirements: a NotIn excludes something.
+pub(super) fn not_in_has_a_value() -> Rule {
+    Rule::new("self.all(x, x.operator == 'NotIn' ? x.values.size() != 0 : true)")
+        .message("requirements with operator 'NotIn' must have a value defined")
+}
+
+/// Of a list of requirements: a comparison is with one number. Upstream words the message in two ways.
+pub(super) fn comparison_has_a_number(message: &'static str) -> Rule {
+    Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)")
+        .message(message)
+}
+
+/// Of a list of requirements: an In lists as much variety as it asks for.
+pub(super) fn in_has_min_values() -> Rule {
+    Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)")
+        .message("requirements with 'minValues' must have at least that many values specified in the 'values' field")
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NodeSelectorRequirementWithMinValues, Taint};
+use super::{
+    NodeSelectorRequirementWithMinValues, Taint,
+    requirement::{comparison_has_a_number, in_has_a_value, in_has_min_values},
+};
 use crate::{
     duration::{Duration, NillableDuration},
     pattern::{DURATION, DURATION_OR_NEVER, label_values},
@@ -62,12 +65,11 @@ pub struct NodeClaimTemplateSpec {
     #[schemars(extend("maxItems" = 100))]
     #[x_kube(
         merge_strategy = ListMerge::Atomic,
-        validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)")
-            .message("requirements with operator 'In' must have a value defined"),
-        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)")
-            .message("requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value"),
-        validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)")
-            .message("requirements with 'minValues' must have at least that many values specified in the 'values' field")
+        validation = in_has_a_value(),
+        validation = comparison_has_a_number(
+            "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value"
+        ),
+        validation = in_has_min_values()
     )]
     pub requirements: Vec<NodeSelectorRequirementWithMinValues>,
     /// Taints that a DaemonSet is expected to remove soon after a node starts. Pods need not tolerate them to get a

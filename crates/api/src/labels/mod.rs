@@ -6,6 +6,7 @@ pub mod aws;
 pub mod azure;
 pub mod kwok;
 pub mod rules;
+pub mod syntax;
 
 pub use self::rules::LabelRules;
 

@@ -73,9 +73,15 @@ impl LabelRules {
             value_aliases: BTreeMap::new(),
             resources: BTreeSet::from(["cpu", "memory", "ephemeral-storage", "pods"]),
         };
-        // Azure replaces core's capacity types, which must not depend on the order of the arguments.
-        for provider in providers.iter().copied().collect::<BTreeSet<_>>() {
-            rules.extend(provider);
+        for provider in providers {
+            rules.extend(*provider);
+        }
+        if *providers == [Provider::Azure] {
+            // Azure sells no reserved capacity, which says nothing about a provider beside it.
+            rules.known_values.insert(
+                CAPACITY_TYPE,
+                BTreeSet::from([CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT]),
+            );
         }
         rules
     }
@@ -169,14 +175,10 @@ impl LabelRules {
     }
 }
 
-fn azure_values() -> [(&'static str, BTreeSet<&'static str>); 11] {
+fn azure_values() -> [(&'static str, BTreeSet<&'static str>); 10] {
     let boolean = || BTreeSet::from(["true", "false"]);
     let priority = || BTreeSet::from(["regular", "spot"]);
     [
-        (
-            CAPACITY_TYPE,
-            BTreeSet::from([CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT]),
-        ),
         (azure::SKU_NETWORKING_ACCELERATED, boolean()),
         (azure::SKU_STORAGE_PREMIUM_CAPABLE, boolean()),
         (azure::SKU_STORAGE_ULTRA_SSD, boolean()),
@@ -188,4 +190,76 @@ fn azure_values() -> [(&'static str, BTreeSet<&'static str>); 11] {
         (azure::AKS_OS_SKU, BTreeSet::from(["Ubuntu", "AzureLinux"])),
         (azure::AKS_FIPS_ENABLED, BTreeSet::from(["true"])),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_restricted_by_domain_and_by_name() {
+        let core = LabelRules::new(&[]);
+        let all = LabelRules::new(&Provider::ALL);
+        let cases = [
+            ("karpenter.sh/nodepool", false, false),
+            ("karpenter.sh/capacity-type", false, false),
+            ("karpenter.sh/registered", true, true),
+            ("sub.karpenter.sh/x", true, true),
+            ("fookarpenter.sh/x", false, false),
+            ("kubernetes.io/hostname", true, true),
+            ("kubernetes.io/anything", false, false),
+            ("team", false, false),
+            ("karpenter.k8s.aws/instance-cpu", false, false),
+            ("karpenter.k8s.aws/ec2nodeclass", false, true),
+            ("karpenter.azure.com/sku-cpu", false, false),
+            ("karpenter.azure.com/sku-hyperv-generation", false, true),
+            ("kubernetes.azure.com/ebpf-dataplane", false, false),
+            ("karpenter.kwok.sh/instance-size", false, false),
+            ("karpenter.kwok.sh/kwoknodeclass", false, true),
+        ];
+        for (key, by_core, by_all) in cases {
+            assert_eq!(
+                (core.is_restricted(key), all.is_restricted(key)),
+                (by_core, by_all),
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn aliases_are_translated_for_the_providers_at_work() {
+        let (core, all) = (LabelRules::new(&[]), LabelRules::new(&Provider::ALL));
+        let cases = [
+            ("failure-domain.beta.kubernetes.io/zone", ZONE, ZONE),
+            ("failure-domain.beta.kubernetes.io/region", REGION, REGION),
+            ("beta.kubernetes.io/arch", ARCH, ARCH),
+            ("beta.kubernetes.io/os", OS, OS),
+            ("beta.kubernetes.io/instance-type", INSTANCE_TYPE, INSTANCE_TYPE),
+            ("topology.ebs.csi.aws.com/zone", "topology.ebs.csi.aws.com/zone", ZONE),
+            (
+                "topology.disk.csi.azure.com/zone",
+                "topology.disk.csi.azure.com/zone",
+                ZONE,
+            ),
+            ("team", "team", "team"),
+        ];
+        for (key, by_core, by_all) in cases {
+            assert_eq!((core.normalize(key), all.normalize(key)), (by_core, by_all), "{key}");
+        }
+    }
+
+    #[test]
+    fn only_azure_has_a_word_for_no_zone() {
+        assert_eq!(LabelRules::new(&[Provider::Azure]).normalize_value(ZONE, ""), "0");
+        assert_eq!(LabelRules::new(&[Provider::Azure]).normalize_value(REGION, ""), "");
+        assert_eq!(LabelRules::new(&[Provider::Aws]).normalize_value(ZONE, ""), "");
+    }
+
+    #[test]
+    fn azure_alone_knows_no_reserved_capacity() {
+        let values = |providers: &[Provider]| LabelRules::new(providers).known_values(CAPACITY_TYPE).cloned();
+        assert_eq!(values(&[]), Some(BTreeSet::from(["on-demand", "reserved", "spot"])));
+        assert_eq!(values(&[Provider::Azure]), Some(BTreeSet::from(["on-demand", "spot"])));
+        assert_eq!(values(&Provider::ALL), values(&[]));
+    }
 }

@@ -24,10 +24,16 @@ pub struct Affinity {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeAffinity {
     /// Must hold.
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "requiredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub required: Option<NodeSelector>,
     /// Should hold, by weight.
-    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "List::is_empty")]
+    #[serde(
+        rename = "preferredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "List::is_empty"
+    )]
     pub preferred: List<PreferredSchedulingTerm>,
 }
 
@@ -46,10 +52,16 @@ pub struct PreferredSchedulingTerm {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodAffinity {
     /// Must hold.
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "List::is_empty")]
+    #[serde(
+        rename = "requiredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "List::is_empty"
+    )]
     pub required: List<PodAffinityTerm>,
     /// Should hold, by weight.
-    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", skip_serializing_if = "List::is_empty")]
+    #[serde(
+        rename = "preferredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "List::is_empty"
+    )]
     pub preferred: List<WeightedPodAffinityTerm>,
 }
 

@@ -63,7 +63,11 @@ impl NodeClass {
     /// The reference NodePools use for it.
     pub fn reference(&self) -> NodeClassReference {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
-        NodeClassReference { group: group.into(), kind: self.kind.clone(), name: self.metadata.name.clone() }
+        NodeClassReference {
+            group: group.into(),
+            kind: self.kind.clone(),
+            name: self.metadata.name.clone(),
+        }
     }
 
     /// The status of its `Ready` condition; unknown without one.

@@ -92,5 +92,7 @@ fn host_ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Contain
 
 /// Reads container statuses and drops those that say nothing about resources.
 pub(super) fn resource_statuses<'de, D: Deserializer<'de>>(d: D) -> Result<List<ContainerStatus>, D::Error> {
-    list_where(d, |status: &ContainerStatus| status.resources.is_some() || !status.allocated_resources.is_empty())
+    list_where(d, |status: &ContainerStatus| {
+        status.resources.is_some() || !status.allocated_resources.is_empty()
+    })
 }

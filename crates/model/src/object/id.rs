@@ -247,7 +247,10 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// The key of a namespaced object.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 
     /// The key of a cluster-scoped object.
@@ -285,13 +288,25 @@ mod tests {
 
     #[test]
     fn a_canonical_uuid_needs_no_heap() {
-        assert!(matches!(Uid::from("0b5e6a8e-7a43-4c0f-9d1b-2f3c4d5e6f70").0, Repr::Uuid(_)));
-        assert!(matches!(Uid::from("0b5e6a8e-7a43-4c0f-9d1b+2f3c4d5e6f70").0, Repr::Other(_)));
+        assert!(matches!(
+            Uid::from("0b5e6a8e-7a43-4c0f-9d1b-2f3c4d5e6f70").0,
+            Repr::Uuid(_)
+        ));
+        assert!(matches!(
+            Uid::from("0b5e6a8e-7a43-4c0f-9d1b+2f3c4d5e6f70").0,
+            Repr::Other(_)
+        ));
     }
 
     #[test]
     fn uids_sort_as_their_text_does() {
-        let mut texts = vec!["b", "0b5e6a8e-7a43-4c0f-9d1b-2f3c4d5e6f70", "a0000000-0000-0000-0000-000000000000", "0a", "z"];
+        let mut texts = vec![
+            "b",
+            "0b5e6a8e-7a43-4c0f-9d1b-2f3c4d5e6f70",
+            "a0000000-0000-0000-0000-000000000000",
+            "0a",
+            "z",
+        ];
         let mut uids: Vec<Uid> = texts.iter().map(|text| Uid::from(*text)).collect();
         texts.sort_unstable();
         uids.sort_unstable();

@@ -59,7 +59,11 @@ impl<T> FromIterator<T> for List<T> {
 
 impl<T> From<Vec<T>> for List<T> {
     fn from(items: Vec<T>) -> Self {
-        if items.is_empty() { Self::default() } else { Self(items.into()) }
+        if items.is_empty() {
+            Self::default()
+        } else {
+            Self(items.into())
+        }
     }
 }
 

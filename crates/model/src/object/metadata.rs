@@ -81,7 +81,10 @@ pub struct OwnerReference {
 impl Metadata {
     /// The object's key within its kind.
     pub fn key(&self) -> ObjectKey {
-        ObjectKey { namespace: self.namespace.clone(), name: self.name.clone() }
+        ObjectKey {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
     }
 
     /// True once deletion was requested.
@@ -91,12 +94,16 @@ impl Metadata {
 
     /// The owner that manages the object.
     pub fn controller(&self) -> Option<&OwnerReference> {
-        self.owner_references.iter().find(|owner| owner.controller == Some(true))
+        self.owner_references
+            .iter()
+            .find(|owner| owner.controller == Some(true))
     }
 
     /// True when any owner, not only the managing one, has exactly this apiVersion and kind.
     pub fn is_owned_by(&self, api_version: &str, kind: &str) -> bool {
-        self.owner_references.iter().any(|owner| *owner.api_version == *api_version && *owner.kind == *kind)
+        self.owner_references
+            .iter()
+            .any(|owner| *owner.api_version == *api_version && *owner.kind == *kind)
     }
 
     pub(crate) fn share(&mut self, pool: &mut Sharing) {
@@ -111,7 +118,10 @@ impl Metadata {
 /// Annotation domains and keys outside the `karpenter` domains that something reads:
 /// - `controller.kubernetes.io/pod-deletion-cost`: eviction cost;
 /// - `pv.kubernetes.io/bind-completed`: a claim counts as bound only with it.
-const KEPT_ANNOTATIONS: [&str; 2] = ["controller.kubernetes.io/pod-deletion-cost", "pv.kubernetes.io/bind-completed"];
+const KEPT_ANNOTATIONS: [&str; 2] = [
+    "controller.kubernetes.io/pod-deletion-cost",
+    "pv.kubernetes.io/bind-completed",
+];
 
 /// True for the annotations a slim object keeps: every key whose domain has a `karpenter` label (`karpenter.sh`,
 /// `karpenter.k8s.aws`, `compatibility.karpenter.sh`, …) or is under `dovetail.dev`, and the few of other domains that upstream reads.

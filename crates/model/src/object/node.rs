@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BriefCondition, List, Metadata, NodeName, NodePoolName, Object, ProviderId, Taints, Text,
+    BriefCondition, Grouping, List, Metadata, NodeName, NodePoolName, Object, ProviderId, Taints, Text,
     metadata::{is_false, is_unset, non_empty},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
@@ -25,7 +25,11 @@ pub struct Node {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeSpec {
     /// The instance behind it.
-    #[serde(rename = "providerID", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "providerID",
+        deserialize_with = "non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub provider_id: Option<ProviderId>,
     /// What keeps pods off.
     #[serde(skip_serializing_if = "List::is_empty")]
@@ -72,6 +76,11 @@ impl NodeInfo {
 }
 
 impl Node {
+    /// Position in `GROUPINGS`: by pool.
+    pub(crate) const BY_POOL: usize = 0;
+    /// Position in `GROUPINGS`: by instance.
+    pub(crate) const BY_PROVIDER_ID: usize = 1;
+
     /// The node's name.
     pub fn name(&self) -> NodeName {
         NodeName(self.metadata.name.clone())
@@ -79,7 +88,11 @@ impl Node {
 
     /// The pool named by the label `karpenter.sh/nodepool`.
     pub fn node_pool(&self) -> Option<NodePoolName> {
-        self.metadata.labels.get(super::NODE_POOL_LABEL).cloned().map(NodePoolName)
+        self.metadata
+            .labels
+            .get(super::NODE_POOL_LABEL)
+            .cloned()
+            .map(NodePoolName)
     }
 
     /// The node's condition of a type.
@@ -91,6 +104,10 @@ impl Node {
 impl Object for Node {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Node";
+    const GROUPINGS: &'static [Grouping<Self>] = &[
+        |node| node.metadata.labels.get(super::NODE_POOL_LABEL),
+        |node| node.spec.provider_id.as_ref().map(|id| &id.0),
+    ];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata

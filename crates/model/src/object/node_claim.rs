@@ -1,17 +1,18 @@
 //! A NodeClaim: one machine asked for, launched, or on its way out.
 
+use api::duration::{Duration, NillableDuration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, GoDuration, List, Metadata, NillableDuration, NodeClaimName, NodeName, NodePoolName, NodeSelectorRequirement,
-    Object, ProviderId, Taints, Text, condition,
+    Condition, Grouping, List, Metadata, NodeClaimName, NodeName, NodePoolName, NodeSelectorRequirement, Object,
+    ProviderId, Taints, Text, condition,
     metadata::{is_unset, non_empty},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
 
 /// A NodeClaim.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeClaim {
     /// Who it is.
@@ -23,7 +24,7 @@ pub struct NodeClaim {
 }
 
 /// What a NodeClaim asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeClaimSpec {
     /// Taints of the node.
@@ -42,7 +43,7 @@ pub struct NodeClaimSpec {
     pub node_class_ref: Option<NodeClassReference>,
     /// The longest a drain may take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub termination_grace_period: Option<GoDuration>,
+    pub termination_grace_period: Option<Duration>,
     /// The longest the node may live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<NillableDuration>,
@@ -83,7 +84,11 @@ pub struct NodeClaimStatus {
     #[serde(deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub node_name: Option<NodeName>,
     /// The instance that was launched for it.
-    #[serde(rename = "providerID", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "providerID",
+        deserialize_with = "non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub provider_id: Option<ProviderId>,
     /// The image it booted from.
     #[serde(rename = "imageID", skip_serializing_if = "is_unset")]
@@ -103,6 +108,11 @@ pub struct NodeClaimStatus {
 }
 
 impl NodeClaim {
+    /// Position in `GROUPINGS`: by pool.
+    pub(crate) const BY_POOL: usize = 0;
+    /// Position in `GROUPINGS`: by instance.
+    pub(crate) const BY_PROVIDER_ID: usize = 1;
+
     /// The claim's name.
     pub fn name(&self) -> NodeClaimName {
         NodeClaimName(self.metadata.name.clone())
@@ -110,7 +120,11 @@ impl NodeClaim {
 
     /// The pool named by the label `karpenter.sh/nodepool`.
     pub fn node_pool(&self) -> Option<NodePoolName> {
-        self.metadata.labels.get(super::NODE_POOL_LABEL).cloned().map(NodePoolName)
+        self.metadata
+            .labels
+            .get(super::NODE_POOL_LABEL)
+            .cloned()
+            .map(NodePoolName)
     }
 
     /// The claim's condition of a type.
@@ -122,6 +136,10 @@ impl NodeClaim {
 impl Object for NodeClaim {
     const API_VERSION: &'static str = "karpenter.sh/v1";
     const KIND: &'static str = "NodeClaim";
+    const GROUPINGS: &'static [Grouping<Self>] = &[
+        |claim| claim.metadata.labels.get(super::NODE_POOL_LABEL),
+        |claim| claim.status.provider_id.as_ref().map(|id| &id.0),
+    ];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata

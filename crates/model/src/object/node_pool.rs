@@ -1,16 +1,17 @@
 //! A NodePool: what kinds of nodes may be made, how many, and when they may be disrupted.
 
+use api::duration::{Duration, NillableDuration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, GoDuration, Labels, List, Metadata, NillableDuration, NodeClassReference, NodePoolName, NodeSelectorRequirement,
-    Object, Taints, Text, condition, list,
+    Condition, Labels, List, Metadata, NodeClassReference, NodePoolName, NodeSelectorRequirement, Object, Taints, Text,
+    condition, list,
     metadata::{is_unset, is_zero},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
 
 /// A NodePool, complete.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodePool {
     /// Who it is.
@@ -22,7 +23,7 @@ pub struct NodePool {
 }
 
 /// What the user wants of a pool.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodePoolSpec {
     /// The shape of its NodeClaims.
@@ -41,7 +42,7 @@ pub struct NodePoolSpec {
 }
 
 /// The shape of a pool's NodeClaims.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeClaimTemplate {
     /// Labels and annotations of the nodes.
@@ -70,7 +71,7 @@ impl TemplateMetadata {
 }
 
 /// The spec of a pool's NodeClaims.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeClaimTemplateSpec {
     /// Taints of the nodes.
@@ -86,14 +87,14 @@ pub struct NodeClaimTemplateSpec {
     pub node_class_ref: Option<NodeClassReference>,
     /// The longest a drain may take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub termination_grace_period: Option<GoDuration>,
+    pub termination_grace_period: Option<Duration>,
     /// The longest a node may live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<NillableDuration>,
 }
 
 /// When a pool's nodes may go.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Disruption {
     /// How long a node must be quiet before it is consolidated.
@@ -121,7 +122,7 @@ pub struct Budget {
     pub schedule: Option<Text>,
     /// For how long it then applies.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<GoDuration>,
+    pub duration: Option<Duration>,
 }
 
 /// What is in a pool.

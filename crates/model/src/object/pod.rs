@@ -6,10 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    BriefCondition, ConditionStatus, ContainerStatus, List, Metadata, NodeName, Object, PodSpec, PodUid, Text,
-    container::resource_statuses,
-    list::list_where,
-    metadata::non_empty,
+    BriefCondition, ConditionStatus, ContainerStatus, Grouping, List, Metadata, NodeName, Object, PodSpec, PodUid,
+    Text, container::resource_statuses, list::list_where, metadata::non_empty,
 };
 use crate::sharing::Sharing;
 
@@ -99,10 +97,15 @@ pub fn is_kept_condition(kind: &str) -> bool {
 }
 
 fn kept_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<BriefCondition>, D::Error> {
-    list_where(deserializer, |condition: &BriefCondition| is_kept_condition(&condition.kind))
+    list_where(deserializer, |condition: &BriefCondition| {
+        is_kept_condition(&condition.kind)
+    })
 }
 
 impl Pod {
+    /// Position in `GROUPINGS`: by the node it is bound to.
+    pub(crate) const BY_NODE: usize = 0;
+
     /// The pod's identity.
     pub fn uid(&self) -> &PodUid {
         &self.metadata.uid
@@ -139,9 +142,8 @@ impl Pod {
     /// - it is nominated to no node, so it does not wait for a preemption;
     /// - neither a DaemonSet nor a Node owns it.
     pub fn is_provisionable(&self) -> bool {
-        let unschedulable = |condition: &BriefCondition| {
-            *condition.kind == *"PodScheduled" && *condition.reason == *"Unschedulable"
-        };
+        let unschedulable =
+            |condition: &BriefCondition| *condition.kind == *"PodScheduled" && *condition.reason == *"Unschedulable";
         self.status.conditions.iter().any(unschedulable)
             && self.node_name.is_none()
             && self.status.nominated_node_name.is_none()
@@ -151,13 +153,15 @@ impl Pod {
 
     /// True when the pod's `Ready` condition is there and does not hold.
     pub fn is_unready(&self) -> bool {
-        self.condition("Ready").is_some_and(|ready| ready.status == ConditionStatus::False)
+        self.condition("Ready")
+            .is_some_and(|ready| ready.status == ConditionStatus::False)
     }
 }
 
 impl Object for Pod {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
+    const GROUPINGS: &'static [Grouping<Self>] = &[|pod| pod.node_name.as_ref().map(|node| &node.0)];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata
@@ -186,9 +190,18 @@ impl<'de> Deserialize<'de> for Pod {
             #[serde(default)]
             status: PodStatus,
         }
-        let Wire { metadata, mut spec, status } = Wire::deserialize(deserializer)?;
+        let Wire {
+            metadata,
+            mut spec,
+            status,
+        } = Wire::deserialize(deserializer)?;
         let node_name = spec.node_name.take();
-        Ok(Self { metadata, node_name, spec: Arc::new(spec), status })
+        Ok(Self {
+            metadata,
+            node_name,
+            spec: Arc::new(spec),
+            status,
+        })
     }
 }
 
@@ -208,7 +221,15 @@ impl Serialize for Pod {
             #[serde(flatten)]
             spec: &'a PodSpec,
         }
-        let spec = BoundSpec { node_name: self.node_name.as_ref(), spec: &self.spec };
-        Wire { metadata: &self.metadata, spec, status: &self.status }.serialize(serializer)
+        let spec = BoundSpec {
+            node_name: self.node_name.as_ref(),
+            spec: &self.spec,
+        };
+        Wire {
+            metadata: &self.metadata,
+            spec,
+            status: &self.status,
+        }
+        .serialize(serializer)
     }
 }

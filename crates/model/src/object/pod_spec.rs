@@ -150,5 +150,7 @@ impl PodTemplateSpec {
 pub type Taints = List<Taint>;
 
 fn claimed_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Volume>, D::Error> {
-    list_where(deserializer, |volume: &Volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
+    list_where(deserializer, |volume: &Volume| {
+        volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some()
+    })
 }

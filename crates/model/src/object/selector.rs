@@ -33,8 +33,13 @@ pub struct LabelSelectorRequirement {
 impl LabelSelector {
     /// True when the labels satisfy every part of the selector. An unknown operator satisfies nothing.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
-            && self.match_expressions.iter().all(|expression| expression.matches(labels))
+        self.match_labels
+            .iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
+            && self
+                .match_expressions
+                .iter()
+                .all(|expression| expression.matches(labels))
     }
 }
 
@@ -106,11 +111,23 @@ mod tests {
             (r#"{"matchLabels":{"app":"web"}}"#, true),
             (r#"{"matchLabels":{"app":"db"}}"#, false),
             (r#"{"matchLabels":{"zone":"a"}}"#, false),
-            (r#"{"matchExpressions":[{"key":"app","operator":"In","values":["db","web"]}]}"#, true),
-            (r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]}"#, false),
-            (r#"{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]}"#, true),
+            (
+                r#"{"matchExpressions":[{"key":"app","operator":"In","values":["db","web"]}]}"#,
+                true,
+            ),
+            (
+                r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]}"#,
+                false,
+            ),
+            (
+                r#"{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]}"#,
+                true,
+            ),
             (r#"{"matchExpressions":[{"key":"tier","operator":"Exists"}]}"#, true),
-            (r#"{"matchExpressions":[{"key":"tier","operator":"DoesNotExist"}]}"#, false),
+            (
+                r#"{"matchExpressions":[{"key":"tier","operator":"DoesNotExist"}]}"#,
+                false,
+            ),
             (r#"{"matchExpressions":[{"key":"tier","operator":"Near"}]}"#, false),
         ];
         for (json, expected) in cases {

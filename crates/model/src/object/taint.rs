@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Text, metadata::is_unset};
+use crate::taint::{TaintView, TolerationView};
 
 /// Keeps pods off a node unless they tolerate it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,4 +41,27 @@ pub struct Toleration {
     /// For how long a `NoExecute` taint is tolerated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
+}
+
+impl Taint {
+    /// The taint for matching.
+    pub fn view(&self) -> TaintView<'_> {
+        TaintView {
+            key: &self.key,
+            value: &self.value,
+            effect: &self.effect,
+        }
+    }
+}
+
+impl Toleration {
+    /// The toleration for matching.
+    pub fn view(&self) -> TolerationView<'_> {
+        TolerationView {
+            key: &self.key,
+            operator: &self.operator,
+            value: &self.value,
+            effect: &self.effect,
+        }
+    }
 }

@@ -1,0 +1,66 @@
+//! Snapshots from and to files: what `kubectl get -o yaml|json` prints, and our own self-contained file.
+//!
+//! Everything is read before anything is judged, so one run shows every fault. By default a fault fails the reading;
+//! [`Mode::Lenient`] leaves the faulty objects out and reports them.
+
+mod document;
+mod fault;
+mod parse;
+mod source;
+mod write;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+pub use fault::{Fault, Faults, ObjectLabel, Place};
+pub use source::Source;
+pub use write::{write, write_gz};
+
+use crate::snapshot::Snapshot;
+
+/// How to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// What a fault leads to.
+    pub mode: Mode,
+    /// The decision's time when no snapshot file gives one: `kubectl` does not say when it was run.
+    pub taken_at: Timestamp,
+}
+
+/// What a fault leads to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The reading fails, listing all faults.
+    #[default]
+    Strict,
+    /// The faulty objects are left out, and reported.
+    Lenient,
+}
+
+/// What was read, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files and streams read.
+    pub sources: usize,
+    /// Files of a directory left alone, because their names are not those of dumps.
+    pub ignored_files: usize,
+    /// Objects read.
+    pub objects: usize,
+    /// Objects that appeared again under the same kind and key; the last one stays.
+    pub repeated: usize,
+    /// Objects of kinds no decision reads, counted by apiVersion and kind.
+    pub skipped: BTreeMap<(String, String), usize>,
+    /// What was wrong; empty unless the mode is lenient.
+    pub faults: Vec<Fault>,
+}
+
+/// Reads dumps and at most one snapshot file into one snapshot. Of two objects with the same kind and key the one read
+/// last stays; directories are read in the order of file names.
+pub fn read(sources: impl IntoIterator<Item = Source>, options: Options) -> Result<(Snapshot, Report), Faults> {
+    let mut reading = parse::Reading::default();
+    for source in sources {
+        source::open(source, &mut reading);
+    }
+    reading.finish(options)
+}

@@ -1,0 +1,137 @@
+//! How a text falls into documents: concatenated JSON values, or YAML documents between `---` lines.
+
+use serde_json::value::RawValue;
+
+use super::{
+    fault::{Fault, Place},
+    parse::Reading,
+};
+
+const SYNTAX_FIX: &str = "write it with kubectl get -o json or -o yaml";
+
+/// Splits a text and hands each document over as JSON.
+pub(super) fn split(source: &str, text: &str, reading: &mut Reading) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with(['{', '[']) {
+        split_json(source, text, reading);
+    } else {
+        split_yaml(source, text, reading);
+    }
+}
+
+fn split_json(source: &str, text: &str, reading: &mut Reading) {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut number = 0;
+    while let Some(value) = values.next() {
+        number += 1;
+        let mut place = Place {
+            source: source.into(),
+            document: Some(number),
+            ..Place::default()
+        };
+        match value {
+            Ok(json) => reading.document(&place, json.get()),
+            Err(error) => {
+                // YAML may begin with a brace too, as a flow mapping; whole JSON documents were not read as one.
+                if number == 1 && !is_truncated(&error) && yaml_to_json(text).is_ok() {
+                    return split_yaml(source, text, reading);
+                }
+                place.line = Some(error.line());
+                return reading.fault(Fault::of_place(
+                    place,
+                    format_args!("is not valid JSON: {error}"),
+                    SYNTAX_FIX,
+                ));
+            }
+        }
+    }
+}
+
+fn is_truncated(error: &serde_json::Error) -> bool {
+    error.is_eof()
+}
+
+/// Splits at the markers first, so that a fault in one document leaves the others readable. A line that begins with a
+/// marker cannot be content: YAML forbids it in every kind of scalar.
+fn split_yaml(source: &str, text: &str, reading: &mut Reading) {
+    let mut number = 0;
+    for (line, chunk) in yaml_chunks(text) {
+        if chunk
+            .lines()
+            .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+        {
+            continue;
+        }
+        number += 1;
+        let mut place = Place {
+            source: source.into(),
+            document: Some(number),
+            ..Place::default()
+        };
+        match yaml_to_json(chunk) {
+            Ok(json) => reading.document(&place, &json),
+            Err(error) => {
+                place.line = error
+                    .location()
+                    .and_then(|at| usize::try_from(at.line()).ok())
+                    .map(|at| at + line);
+                let message = error.without_snippet().to_string();
+                let problem = message.lines().next().unwrap_or("unknown error");
+                reading.fault(Fault::of_place(
+                    place,
+                    format_args!("is not valid YAML: {problem}"),
+                    SYNTAX_FIX,
+                ));
+            }
+        }
+    }
+}
+
+/// The documents of a YAML text, each with the number of lines before it.
+fn yaml_chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut chunks = Vec::new();
+    let (mut start, mut start_line, mut at) = (0, 0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if is_marker(line) {
+            chunks.push((start_line, start, at));
+            // What follows `---` on its line belongs to the document.
+            start = if line.starts_with("---") {
+                at + 3
+            } else {
+                at + line.len()
+            };
+            start_line = number;
+        }
+        at += line.len();
+    }
+    chunks.push((start_line, start, at));
+    chunks
+        .into_iter()
+        .filter_map(move |(line, from, to)| Some((line, text.get(from..to)?)))
+}
+
+fn is_marker(line: &str) -> bool {
+    let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+fn yaml_to_json(text: &str) -> Result<String, serde_saphyr::Error> {
+    let value: serde_json::Value = serde_saphyr::from_str_with_options(text, yaml_options())?;
+    Ok(value.to_string())
+}
+
+/// The parser's guards against hostile documents, with room for a large cluster: depth and aliases stay bounded, size is
+/// bounded by the file itself.
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_reader_input_bytes: None,
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_documents: 1,
+            max_total_scalar_bytes: usize::MAX,
+            max_total_comment_bytes: usize::MAX,
+        },
+        with_snippet: false,
+    }
+}

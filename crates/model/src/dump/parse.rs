@@ -1,0 +1,313 @@
+//! What a document holds: one object, a list of them, an array of either, or our own snapshot file.
+
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::{
+    Mode, Options, Report,
+    fault::{Fault, Faults, ObjectLabel, Place},
+};
+use crate::{
+    object::{InstanceTypeName, List, NodePoolName, Text},
+    sharing::Sharing,
+    snapshot::{Catalog, CatalogType, Draft, Settings, Snapshot, Title},
+};
+
+/// What the snapshot file calls itself.
+pub(super) const SNAPSHOT_API_VERSION: &str = "dovetail.dev/v1alpha1";
+pub(super) const SNAPSHOT_KIND: &str = "Snapshot";
+
+/// Lists of lists of lists are nobody's dump; the bound keeps a hostile one off the stack.
+const MAX_NESTING: usize = 8;
+
+/// Everything read so far.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) report: Report,
+    draft: Draft,
+    pool: Sharing,
+    seen: HashSet<(String, String, String, String)>,
+    frame: Option<Frame>,
+}
+
+/// What only a snapshot file has.
+#[derive(Debug, Default)]
+struct Frame {
+    title: Option<Title>,
+    settings: Settings,
+    catalog: Catalog,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(default, borrow)]
+    api_version: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    items: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NameHead<'a> {
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SnapshotHead<'a> {
+    #[serde(default, borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    settings: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    objects: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    instance_types: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    node_pool_instance_types: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    well_known_labels: Option<&'a RawValue>,
+}
+
+impl Reading {
+    pub(super) fn fault(&mut self, fault: Fault) {
+        self.report.faults.push(fault);
+    }
+
+    /// Reads one document.
+    pub(super) fn document(&mut self, place: &Place, json: &str) {
+        self.value(place, json, None, MAX_NESTING);
+    }
+
+    /// Reads a value that may hold others. `list` is what the surrounding list says its items are.
+    fn value(&mut self, place: &Place, json: &str, list: Option<(&str, &str)>, depth: usize) {
+        let json = json.trim_start();
+        if json == "null" {
+            return;
+        }
+        if depth == 0 {
+            return self.fault(Fault::of_place(
+                place.clone(),
+                "nests lists too deeply",
+                "write the objects as one list",
+            ));
+        }
+        if json.starts_with('[') {
+            return self.items(place, json, "", None, depth);
+        }
+        let head: Head<'_> = match serde_json::from_str(json) {
+            Ok(head) => head,
+            Err(_) => return self.explained::<Head<'_>>(place, None, "", json),
+        };
+        let declared = head.api_version.as_deref().zip(head.kind.as_deref());
+        let Some((api_version, kind)) = declared.or(list) else {
+            let fix = "every object needs apiVersion and kind, as kubectl prints them";
+            return self.fault(Fault::of_place(place.clone(), "is not a Kubernetes object", fix));
+        };
+        match (head.items, kind.strip_suffix("List")) {
+            _ if (api_version, kind) == (SNAPSHOT_API_VERSION, SNAPSHOT_KIND) => self.snapshot_file(place, json, depth),
+            (Some(items), Some(item_kind)) => {
+                let items_are = (!item_kind.is_empty()).then_some((api_version, item_kind));
+                self.items(place, items.get(), "items", items_are, depth);
+            }
+            // A List without items is what kubectl prints for nothing found.
+            (None, Some("")) => {}
+            _ => self.object(place, json, (api_version, kind), head.metadata),
+        }
+    }
+
+    fn items(&mut self, place: &Place, json: &str, field: &str, list: Option<(&str, &str)>, depth: usize) {
+        let items: Vec<&RawValue> = match serde_json::from_str(json) {
+            Ok(items) => items,
+            Err(_) if json.trim() == "null" => return,
+            Err(_) => return self.explained::<Vec<serde::de::IgnoredAny>>(place, None, field, json),
+        };
+        for (at, item) in items.into_iter().enumerate() {
+            let place = Place {
+                item: Some(at + 1),
+                ..place.clone()
+            };
+            self.value(&place, item.get(), list, depth - 1);
+        }
+    }
+
+    fn object(&mut self, place: &Place, json: &str, (api_version, kind): (&str, &str), metadata: Option<&RawValue>) {
+        let Some(read) = Draft::reader(api_version, kind) else {
+            let count = self
+                .report
+                .skipped
+                .entry((api_version.into(), kind.into()))
+                .or_default();
+            *count += 1;
+            return;
+        };
+        let name: NameHead<'_> = metadata
+            .and_then(|json| serde_json::from_str(json.get()).ok())
+            .unwrap_or_default();
+        let label = ObjectLabel {
+            kind: kind.into(),
+            namespace: name.namespace.unwrap_or_default().into(),
+            name: name.name.unwrap_or_default().into(),
+        };
+        if label.name.is_empty() {
+            return self.nameless(place, label);
+        }
+        if read(&mut self.draft, json, &mut self.pool).is_err() {
+            if let Some(error) = Draft::explain(api_version, kind, json) {
+                self.fault(Fault::of_field(place.clone(), Some(label), &error, json));
+            }
+            return;
+        }
+        self.report.objects += 1;
+        if !self
+            .seen
+            .insert((api_version.into(), label.kind, label.namespace, label.name))
+        {
+            self.report.repeated += 1;
+        }
+    }
+
+    fn nameless(&mut self, place: &Place, label: ObjectLabel) {
+        self.fault(Fault {
+            place: place.clone(),
+            object: Some(label),
+            field: "metadata.name".into(),
+            value: String::new(),
+            problem: "is missing".into(),
+            fix: "give the object a name".into(),
+        });
+    }
+
+    fn snapshot_file(&mut self, place: &Place, json: &str, depth: usize) {
+        if self.frame.is_some() {
+            let fix = "read one snapshot file at a time; dumps may be added to it";
+            return self.fault(Fault::of_place(place.clone(), "is a second snapshot file", fix));
+        }
+        let head: SnapshotHead<'_> = match serde_json::from_str(json) {
+            Ok(head) => head,
+            Err(_) => return self.explained::<SnapshotHead<'_>>(place, None, "", json),
+        };
+        if let Some(objects) = head.objects {
+            self.items(place, objects.get(), "objects", None, depth);
+        }
+        let title = self.part::<Title>(place, "metadata", head.metadata);
+        let settings = self
+            .part::<Settings>(place, "settings", head.settings)
+            .unwrap_or_default();
+        let mut catalog = Catalog {
+            instance_types: Vec::new(),
+            node_pool_instance_types: self
+                .part::<std::collections::BTreeMap<NodePoolName, List<InstanceTypeName>>>(
+                    place,
+                    "nodePoolInstanceTypes",
+                    head.node_pool_instance_types,
+                )
+                .unwrap_or_default(),
+            well_known_labels: self
+                .part::<List<Text>>(place, "wellKnownLabels", head.well_known_labels)
+                .unwrap_or_default(),
+        };
+        self.instance_types(place, head.instance_types, &mut catalog);
+        self.frame = Some(Frame {
+            title,
+            settings,
+            catalog,
+        });
+    }
+
+    fn instance_types(&mut self, place: &Place, json: Option<&RawValue>, catalog: &mut Catalog) {
+        let types = self
+            .part::<Vec<Arc<CatalogType>>>(place, "instanceTypes", json)
+            .unwrap_or_default();
+        let mut names = HashSet::new();
+        for (at, entry) in types.into_iter().enumerate() {
+            if names.insert(entry.name.clone()) {
+                catalog.instance_types.push(entry);
+            } else {
+                self.fault(Fault {
+                    place: place.clone(),
+                    object: None,
+                    field: format!("instanceTypes[{at}].name"),
+                    value: format!("{:?}", entry.name.as_str()),
+                    problem: "appears twice".into(),
+                    fix: "give each instance type its own name".into(),
+                });
+            }
+        }
+        self.unknown_types(place, catalog, &names);
+    }
+
+    fn unknown_types(&mut self, place: &Place, catalog: &Catalog, names: &HashSet<InstanceTypeName>) {
+        for (pool, offered) in &catalog.node_pool_instance_types {
+            for name in offered.iter().filter(|name| !names.contains(*name)) {
+                self.fault(Fault {
+                    place: place.clone(),
+                    object: None,
+                    field: format!("nodePoolInstanceTypes.{pool}"),
+                    value: format!("{:?}", name.as_str()),
+                    problem: "names no instance type of the file".into(),
+                    fix: "add the type to instanceTypes or take the name out".into(),
+                });
+            }
+        }
+    }
+
+    /// Reads a part of the snapshot file; a faulty part is reported and left out.
+    fn part<T: DeserializeOwned>(&mut self, place: &Place, field: &str, json: Option<&RawValue>) -> Option<T> {
+        let json = json?.get();
+        if let Ok(part) = serde_json::from_str(json) {
+            return Some(part);
+        }
+        self.explained::<T>(place, None, field, json);
+        None
+    }
+
+    /// Reads again, slowly, to learn where the fault is.
+    fn explained<'a, T: Deserialize<'a>>(
+        &mut self,
+        place: &Place,
+        label: Option<ObjectLabel>,
+        field: &str,
+        json: &'a str,
+    ) {
+        let deserializer = &mut serde_json::Deserializer::from_str(json);
+        let Err(error) = serde_path_to_error::deserialize::<_, T>(deserializer) else {
+            return;
+        };
+        let mut fault = Fault::of_field(place.clone(), label, &error, json);
+        fault.field = match (field, fault.field.as_str()) {
+            ("", inner) => inner.into(),
+            (outer, "." | "") => outer.into(),
+            (outer, inner) if inner.starts_with('[') => format!("{outer}{inner}"),
+            (outer, inner) => format!("{outer}.{inner}"),
+        };
+        self.fault(fault);
+    }
+
+    pub(super) fn finish(mut self, options: Options) -> Result<(Snapshot, Report), Faults> {
+        if options.mode == Mode::Strict && !self.report.faults.is_empty() {
+            return Err(Faults(std::mem::take(&mut self.report.faults)));
+        }
+        let frame = self.frame.unwrap_or_default();
+        let untitled = || Title {
+            name: String::new(),
+            taken_at: options.taken_at,
+            origin: String::new(),
+        };
+        let title = frame.title.unwrap_or_else(untitled);
+        Ok((
+            Snapshot::new(title, frame.settings, self.draft.finish(), frame.catalog),
+            self.report,
+        ))
+    }
+}

@@ -1,0 +1,164 @@
+//! Which kinds a snapshot holds: the one list from which tables, reading and writing follow.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::Table;
+use crate::{
+    object::{
+        CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
+        NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
+        PodDisruptionBudget, PodTemplate, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
+        ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
+    },
+    sharing::Sharing,
+};
+
+/// Reads one object's JSON into the draft.
+pub(crate) type ReadInto = fn(&mut Draft, &str, &mut Sharing) -> serde_json::Result<()>;
+
+/// Takes each object of a snapshot in the file's order.
+pub(crate) trait Visit {
+    type Error;
+    fn object<T: Object>(&mut self, object: &T) -> Result<(), Self::Error>;
+    fn node_class(&mut self, class: &NodeClass) -> Result<(), Self::Error>;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
+        /// The tables of a snapshot, one per kind.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Objects {
+            $($(#[$doc])* pub $field: Table<$kind>,)*
+            /// Node classes of every provider; few, so an overlay copies the map.
+            pub node_classes: Arc<BTreeMap<NodeClassReference, Arc<NodeClass>>>,
+        }
+
+        /// Objects on their way into tables, in the order they were read.
+        #[derive(Debug, Default)]
+        pub(crate) struct Draft {
+            $($field: Vec<Arc<$kind>>,)*
+            node_classes: BTreeMap<NodeClassReference, Arc<NodeClass>>,
+        }
+
+        impl Draft {
+            /// How to read objects of a kind; none for kinds no decision reads.
+            pub(crate) fn reader(api_version: &str, kind: &str) -> Option<ReadInto> {
+                $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
+                    return Some(|draft, json, pool| {
+                        draft.$field.push(Arc::new($kind::from_json(json.as_bytes(), pool)?));
+                        Ok(())
+                    });
+                })*
+                kind.ends_with("NodeClass").then_some(Self::read_node_class as ReadInto)
+            }
+
+            /// Checks how to read objects of a kind, with the path to what is wrong.
+            pub(crate) fn explain(api_version: &str, kind: &str, json: &str) -> Option<Explained> {
+                $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
+                    return explain::<$kind>(json);
+                })*
+                explain::<NodeClass>(json)
+            }
+
+            /// The tables; of two objects with the same key the later one stays.
+            pub(crate) fn finish(self) -> Objects {
+                Objects {
+                    $($field: Table::new(self.$field),)*
+                    node_classes: Arc::new(self.node_classes),
+                }
+            }
+        }
+
+        impl Objects {
+            /// Shows every object in the file's order: kind by kind, sorted by key.
+            pub(crate) fn visit<V: Visit>(&self, visitor: &mut V) -> Result<(), V::Error> {
+                $(for object in self.$field.iter() {
+                    visitor.object(object.as_ref())?;
+                })*
+                for class in self.node_classes.values() {
+                    visitor.node_class(class)?;
+                }
+                Ok(())
+            }
+
+            /// How many objects there are of all kinds.
+            pub fn len(&self) -> usize {
+                0 $(+ self.$field.len())* + self.node_classes.len()
+            }
+
+            /// True when there is nothing.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Who may be launched.
+    node_pools: NodePool,
+    /// What the user knows better than the catalogue.
+    node_overlays: NodeOverlay,
+    /// Who was launched.
+    node_claims: NodeClaim,
+    /// Who joined.
+    nodes: Node,
+    /// Demand and what already runs.
+    pods: Pod,
+    /// Overhead of every node.
+    daemon_sets: DaemonSet,
+    /// For buffers.
+    deployments: Deployment,
+    /// For default constraints and buffers.
+    replica_sets: ReplicaSet,
+    /// For default constraints and buffers.
+    stateful_sets: StatefulSet,
+    /// For default constraints.
+    replication_controllers: ReplicationController,
+    /// For default constraints.
+    services: Service,
+    /// For buffers.
+    pod_templates: PodTemplate,
+    /// Room kept free.
+    capacity_buffers: CapacityBuffer,
+    /// What blocks evictions.
+    pod_disruption_budgets: PodDisruptionBudget,
+    /// For affinity terms across namespaces.
+    namespaces: Namespace,
+    /// For overhead of templates.
+    runtime_classes: RuntimeClass,
+    /// Storage asked for.
+    persistent_volume_claims: PersistentVolumeClaim,
+    /// Storage there is.
+    persistent_volumes: PersistentVolume,
+    /// How storage is made.
+    storage_classes: StorageClass,
+    /// Volume limits of nodes.
+    csi_nodes: CSINode,
+    /// Volumes on their way.
+    volume_attachments: VolumeAttachment,
+    /// Kinds of devices.
+    device_classes: DeviceClass,
+    /// Devices there are.
+    resource_slices: ResourceSlice,
+    /// Devices asked for.
+    resource_claims: ResourceClaim,
+    /// What device claims are made from.
+    resource_claim_templates: ResourceClaimTemplate,
+}
+
+/// Where in an object the fault is, and what it is.
+pub(crate) type Explained = serde_path_to_error::Error<serde_json::Error>;
+
+fn explain<T: serde::de::DeserializeOwned>(json: &str) -> Option<Explained> {
+    serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)).err()
+}
+
+impl Draft {
+    fn read_node_class(&mut self, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
+        let mut class: NodeClass = serde_json::from_str(json)?;
+        class.share(pool);
+        self.node_classes.insert(class.reference(), Arc::new(class));
+        Ok(())
+    }
+}
