@@ -12,5 +12,9 @@ fuzz_target!(|text: &str| {
     let printed = read.to_string();
     assert_eq!(printed.parse::<Quantity>(), Ok(read), "{text:?} printed as {printed:?}");
     assert_eq!(read - read, Quantity::ZERO);
-    assert!(read.value().signum() == read.nanos().signum() as i64, "{text:?} rounded to {}", read.value());
+    assert!(
+        read.value().signum() == read.nanos().signum() as i64,
+        "{text:?} rounded to {}",
+        read.value()
+    );
 });
