@@ -362,7 +362,7 @@ fn lenient_reading_keeps_every_object_that_can_be_read() {
             source: "input".into(),
             document: Some(3),
             item: None,
-            line: Some(23)
+            line: Some(24)
         }]
     );
 }
