@@ -1,5 +1,11 @@
 //! Dumps are read however they were printed, and faults are told so that their author can put them right.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and may print"
+)]
+
 use std::{collections::BTreeMap, fs, io::Write};
 
 use jiff::Timestamp;

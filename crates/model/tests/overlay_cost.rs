@@ -1,5 +1,11 @@
 //! An overlay costs what it changes, not what the cluster holds. Alone in its binary: the allocator counts every thread.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and may print"
+)]
+
 mod cluster;
 
 use std::alloc::System;

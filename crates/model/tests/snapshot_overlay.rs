@@ -1,11 +1,17 @@
 //! An overlay answers like a snapshot taken without the nodes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and may print"
+)]
+
 mod cluster;
 
 use std::sync::Arc;
 
-use cluster::{PODS_PER_NODE, cluster, metadata};
-use model::object::{NodePool, NodePoolName, Object, ObjectKey, Pod};
+use cluster::{PODS_PER_NODE, cluster};
+use model::object::{Metadata, NodePool, NodePoolName, Object, ObjectKey, Pod};
 
 fn names<'a, T: Object>(objects: impl Iterator<Item = &'a Arc<T>>) -> Vec<String> {
     objects.map(|object| object.metadata().name.to_string()).collect()
@@ -52,7 +58,10 @@ fn without_nodes_takes_their_claims_along_and_leaves_their_pods() {
 fn overlays_stack() {
     let snapshot = cluster(2);
     let pool = NodePool {
-        metadata: metadata("", "extra", ""),
+        metadata: Metadata {
+            name: "extra".into(),
+            ..Metadata::default()
+        },
         ..NodePool::default()
     };
     let moved = Pod {

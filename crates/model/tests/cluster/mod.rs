@@ -7,9 +7,9 @@ use model::{
     snapshot::{Catalog, Objects, Settings, Snapshot, Table, Title},
 };
 
-pub const PODS_PER_NODE: usize = 10;
+pub(crate) const PODS_PER_NODE: usize = 10;
 
-pub fn metadata(namespace: &str, name: &str, pool: &str) -> Metadata {
+fn metadata(namespace: &str, name: &str, pool: &str) -> Metadata {
     let labels = Labels::from_pairs(vec![("karpenter.sh/nodepool".into(), pool.into())]);
     Metadata {
         namespace: namespace.into(),
@@ -20,7 +20,7 @@ pub fn metadata(namespace: &str, name: &str, pool: &str) -> Metadata {
 }
 
 /// Nodes of two pools in turn, each with a claim and ten pods.
-pub fn cluster(nodes: usize) -> Snapshot {
+pub(crate) fn cluster(nodes: usize) -> Snapshot {
     let pool = |at: usize| if at.is_multiple_of(2) { "even" } else { "odd" };
     let id = |at: usize| Some(ProviderId::from(format!("sim://{at:05}").as_str()));
     let node = |at| {
