@@ -17,7 +17,7 @@ pub use catalog::{
     AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources,
 };
 pub use objects::Objects;
-pub(crate) use objects::{Draft, Visit};
+pub(crate) use objects::{Draft, TypeMeta, Visit};
 pub use settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
 pub use table::Table;
 

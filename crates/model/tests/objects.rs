@@ -2,6 +2,12 @@
 //!
 //! `data/objects.json` holds at least one object of each kind with every retained field set, in the spelling we write.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and may print"
+)]
+
 use model::{
     dump::{self, Mode, Options, Source},
     snapshot::Snapshot,
@@ -91,9 +97,9 @@ fn prune(value: &mut Value, picks: &[usize]) {
     {
         let at = pick % list.len();
         if rest.is_empty() {
-            drop(list.remove(at))
+            drop(list.remove(at));
         } else {
-            prune(&mut list[at], rest)
+            prune(&mut list[at], rest);
         }
     }
 }

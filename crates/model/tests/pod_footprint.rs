@@ -2,6 +2,12 @@
 //!
 //! The pods are of the size API servers send: managed fields, environment, probes, projected volumes, five conditions.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and may print"
+)]
+
 use std::{alloc::System, fmt::Write, sync::Arc};
 
 use model::{

@@ -20,10 +20,8 @@ pub(super) fn split(source: &str, text: &str, reading: &mut Reading) {
 }
 
 fn split_json(source: &str, text: &str, reading: &mut Reading) {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let mut number = 0;
-    while let Some(value) = values.next() {
-        number += 1;
+    let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for (number, value) in (1..).zip(values) {
         let mut place = Place {
             source: source.into(),
             document: Some(number),

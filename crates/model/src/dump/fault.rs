@@ -127,6 +127,7 @@ fn fix_for(problem: &str) -> String {
     }
     match problem.rsplit_once("expected ") {
         Some((_, "i32" | "i64" | "u32" | "u64")) => "write a whole number".into(),
+        Some((_, expected)) if expected.starts_with("struct ") => "write a map of fields".into(),
         Some((_, expected)) => format!("write {expected}"),
         None => "correct the value".into(),
     }

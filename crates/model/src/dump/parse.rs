@@ -12,12 +12,14 @@ use super::{
 use crate::{
     object::{InstanceTypeName, List, NodePoolName, Text},
     sharing::Sharing,
-    snapshot::{Catalog, CatalogType, Draft, Settings, Snapshot, Title},
+    snapshot::{Catalog, CatalogType, Draft, Settings, Snapshot, Title, TypeMeta},
 };
 
 /// What the snapshot file calls itself.
-pub(super) const SNAPSHOT_API_VERSION: &str = "dovetail.dev/v1alpha1";
-pub(super) const SNAPSHOT_KIND: &str = "Snapshot";
+pub(super) const SNAPSHOT: TypeMeta<'_> = TypeMeta {
+    api_version: "dovetail.dev/v1alpha1",
+    kind: "Snapshot",
+};
 
 /// Lists of lists of lists are nobody's dump; the bound keeps a hostile one off the stack.
 const MAX_NESTING: usize = 8;
@@ -90,7 +92,7 @@ impl Reading {
     }
 
     /// Reads a value that may hold others. `list` is what the surrounding list says its items are.
-    fn value(&mut self, place: &Place, json: &str, list: Option<(&str, &str)>, depth: usize) {
+    fn value(&mut self, place: &Place, json: &str, list: Option<TypeMeta<'_>>, depth: usize) {
         let json = json.trim_start();
         if json == "null" {
             return;
@@ -110,23 +112,24 @@ impl Reading {
             Err(_) => return self.explained::<Head<'_>>(place, None, "", json),
         };
         let declared = head.api_version.as_deref().zip(head.kind.as_deref());
-        let Some((api_version, kind)) = declared.or(list) else {
+        let declared = declared.map(|(api_version, kind)| TypeMeta { api_version, kind });
+        let Some(what) = declared.or(list) else {
             let fix = "every object needs apiVersion and kind, as kubectl prints them";
             return self.fault(Fault::of_place(place.clone(), "is not a Kubernetes object", fix));
         };
-        match (head.items, kind.strip_suffix("List")) {
-            _ if (api_version, kind) == (SNAPSHOT_API_VERSION, SNAPSHOT_KIND) => self.snapshot_file(place, json, depth),
-            (Some(items), Some(item_kind)) => {
-                let items_are = (!item_kind.is_empty()).then_some((api_version, item_kind));
+        match (head.items, what.kind.strip_suffix("List")) {
+            _ if what == SNAPSHOT => self.snapshot_file(place, json, depth),
+            (Some(items), Some(kind)) => {
+                let items_are = (!kind.is_empty()).then_some(TypeMeta { kind, ..what });
                 self.items(place, items.get(), "items", items_are, depth);
             }
             // A List without items is what kubectl prints for nothing found.
             (None, Some("")) => {}
-            _ => self.object(place, json, (api_version, kind), head.metadata),
+            _ => self.object(place, json, what, head.metadata),
         }
     }
 
-    fn items(&mut self, place: &Place, json: &str, field: &str, list: Option<(&str, &str)>, depth: usize) {
+    fn items(&mut self, place: &Place, json: &str, field: &str, list: Option<TypeMeta<'_>>, depth: usize) {
         let items: Vec<&RawValue> = match serde_json::from_str(json) {
             Ok(items) => items,
             Err(_) if json.trim() == "null" => return,
@@ -141,8 +144,9 @@ impl Reading {
         }
     }
 
-    fn object(&mut self, place: &Place, json: &str, (api_version, kind): (&str, &str), metadata: Option<&RawValue>) {
-        let Some(read) = Draft::reader(api_version, kind) else {
+    fn object(&mut self, place: &Place, json: &str, what: TypeMeta<'_>, metadata: Option<&RawValue>) {
+        let TypeMeta { api_version, kind } = what;
+        let Some(read) = Draft::reader(what) else {
             let count = self
                 .report
                 .skipped
@@ -162,8 +166,8 @@ impl Reading {
         if label.name.is_empty() {
             return self.nameless(place, label);
         }
-        if read(&mut self.draft, json, &mut self.pool).is_err() {
-            if let Some(error) = Draft::explain(api_version, kind, json) {
+        if read(&mut self.draft, &what, json, &mut self.pool).is_err() {
+            if let Some(error) = Draft::explain(what, json) {
                 self.fault(Fault::of_field(place.clone(), Some(label), &error, json));
             }
             return;
@@ -247,9 +251,12 @@ impl Reading {
         self.unknown_types(place, catalog, &names);
     }
 
-    fn unknown_types(&mut self, place: &Place, catalog: &Catalog, names: &HashSet<InstanceTypeName>) {
-        for (pool, offered) in &catalog.node_pool_instance_types {
-            for name in offered.iter().filter(|name| !names.contains(*name)) {
+    /// A pool must not offer a type nobody describes; the name is reported and left out.
+    fn unknown_types(&mut self, place: &Place, catalog: &mut Catalog, names: &HashSet<InstanceTypeName>) {
+        for (pool, offered) in &mut catalog.node_pool_instance_types {
+            let (known, unknown): (Vec<_>, Vec<_>) = offered.iter().cloned().partition(|name| names.contains(name));
+            *offered = known.into();
+            for name in unknown {
                 self.fault(Fault {
                     place: place.clone(),
                     object: None,

@@ -43,7 +43,7 @@ pub(super) fn open(source: Source, reading: &mut Reading) {
 /// Reads a directory and those below it in the order of names, so that the same tree gives the same snapshot.
 /// Symbolic links to directories are not followed, because they may lead in circles.
 fn open_directory(path: &Path, reading: &mut Reading) {
-    let entries = fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = match entries {
         Ok(entries) => entries,
         Err(error) => return reading.fault(unreadable(&path.display().to_string(), &error)),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::parse::{SNAPSHOT_API_VERSION, SNAPSHOT_KIND};
+use super::parse::SNAPSHOT;
 use crate::{
     object::{NodeClass, Object},
     snapshot::{Snapshot, Visit},
@@ -12,9 +12,10 @@ use crate::{
 
 /// Writes a snapshot as one JSON document.
 pub fn write(snapshot: &Snapshot, mut out: impl Write) -> io::Result<()> {
+    let (api_version, kind) = (SNAPSHOT.api_version, SNAPSHOT.kind);
     write!(
         out,
-        "{{\"apiVersion\":\"{SNAPSHOT_API_VERSION}\",\"kind\":\"{SNAPSHOT_KIND}\",\n\"metadata\":"
+        "{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",\n\"metadata\":"
     )?;
     serde_json::to_writer(&mut out, snapshot.title())?;
     out.write_all(b",\n\"settings\":")?;

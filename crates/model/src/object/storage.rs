@@ -189,7 +189,6 @@ pub struct TopologySelectorRequirement {
 /// What the CSI drivers of a node can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::upper_case_acronyms, reason = "the API's name")]
 pub struct CSINode {
     /// Who it is: the node's name.
     pub metadata: Metadata,

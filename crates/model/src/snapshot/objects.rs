@@ -14,7 +14,14 @@ use crate::{
 };
 
 /// Reads one object's JSON into the draft.
-pub(crate) type ReadInto = fn(&mut Draft, &str, &mut Sharing) -> serde_json::Result<()>;
+pub(crate) type ReadInto = fn(&mut Draft, &TypeMeta<'_>, &str, &mut Sharing) -> serde_json::Result<()>;
+
+/// What an object is, as it or its list says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TypeMeta<'a> {
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
+}
 
 /// Takes each object of a snapshot in the file's order.
 pub(crate) trait Visit {
@@ -42,9 +49,10 @@ macro_rules! kinds {
 
         impl Draft {
             /// How to read objects of a kind; none for kinds no decision reads.
-            pub(crate) fn reader(api_version: &str, kind: &str) -> Option<ReadInto> {
+            pub(crate) fn reader(what: TypeMeta<'_>) -> Option<ReadInto> {
+                let TypeMeta { api_version, kind } = what;
                 $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
-                    return Some(|draft, json, pool| {
+                    return Some(|draft, _, json, pool| {
                         draft.$field.push(Arc::new($kind::from_json(json.as_bytes(), pool)?));
                         Ok(())
                     });
@@ -52,8 +60,9 @@ macro_rules! kinds {
                 kind.ends_with("NodeClass").then_some(Self::read_node_class as ReadInto)
             }
 
-            /// Checks how to read objects of a kind, with the path to what is wrong.
-            pub(crate) fn explain(api_version: &str, kind: &str, json: &str) -> Option<Explained> {
+            /// Reads an object again for the path to what is wrong with it.
+            pub(crate) fn explain(what: TypeMeta<'_>, json: &str) -> Option<Explained> {
+                let TypeMeta { api_version, kind } = what;
                 $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
                     return explain::<$kind>(json);
                 })*
@@ -155,8 +164,10 @@ fn explain<T: serde::de::DeserializeOwned>(json: &str) -> Option<Explained> {
 }
 
 impl Draft {
-    fn read_node_class(&mut self, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
+    /// Items of a list need not say what they are, but a node class must remember it.
+    fn read_node_class(&mut self, what: &TypeMeta<'_>, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
         let mut class: NodeClass = serde_json::from_str(json)?;
+        (class.api_version, class.kind) = (what.api_version.into(), what.kind.into());
         class.share(pool);
         self.node_classes.insert(class.reference(), Arc::new(class));
         Ok(())

@@ -23,8 +23,11 @@ pub struct Table<T> {
 struct Base<T> {
     rows: Box<[Arc<T>]>,
     /// One index per grouping of the kind, built when it is first asked for and then shared by all overlays.
-    groups: Box<[OnceLock<HashMap<Text, Box<[u32]>>>]>,
+    groups: Box<[OnceLock<Index>]>,
 }
+
+/// Positions of rows by the name of their group.
+type Index = HashMap<Text, Box<[u32]>>;
 
 #[derive(Debug)]
 struct Change<T> {
@@ -208,7 +211,7 @@ impl<T: Object> Base<T> {
             .filter_map(|at| self.rows.get(*at as usize))
     }
 
-    fn index(&self, of: crate::object::Grouping<T>) -> HashMap<Text, Box<[u32]>> {
+    fn index(&self, of: crate::object::Grouping<T>) -> Index {
         let mut groups: HashMap<Text, Vec<u32>> = HashMap::new();
         for (at, row) in (0u32..).zip(&self.rows) {
             if let Some(group) = of(row) {
