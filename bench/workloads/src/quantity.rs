@@ -18,7 +18,11 @@ pub fn memory(mebibytes: u64) -> String {
         value /= 1024;
         unit += 1;
     }
-    format!("{value}{}", units[unit])
+    if value == 0 {
+        "0".to_string()
+    } else {
+        format!("{value}{}", units[unit])
+    }
 }
 
 /// A whole number of 10⁻¹³ dollars as decimal text without trailing zeros: exact, where a float would round.
@@ -44,12 +48,13 @@ mod tests {
             cpu(500),
             cpu(1000),
             cpu(1500),
+            memory(0),
             memory(100),
             memory(1024),
             memory(1536),
             memory(2 * 1024 * 1024),
         ];
-        assert_eq!(printed, ["500m", "1", "1500m", "100Mi", "1Gi", "1536Mi", "2Ti"]);
+        assert_eq!(printed, ["500m", "1", "1500m", "0", "100Mi", "1Gi", "1536Mi", "2Ti"]);
     }
 
     #[test]
