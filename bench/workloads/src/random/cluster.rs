@@ -126,7 +126,9 @@ fn occupy(snapshot: &mut Snapshot, machine: &Machine, groups: &[Group], daemons:
     for index in 0..rng.below(7) {
         let group = rng.pick(groups);
         let (pod, volumes) = group.pod(&format!("{}-{}-{index}", group.app, machine.name), rng);
-        if !take(&pod) {
+        // A pod whose claim is missing never got as far as running.
+        let homeless = volumes.is_empty() && pod.get("spec.volumes").is_array();
+        if homeless || !take(&pod) {
             continue;
         }
         let pod = running(pod, &machine.name);
