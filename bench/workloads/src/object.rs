@@ -43,26 +43,26 @@ impl Object {
     /// Sets the field at a dotted path, making the objects on the way.
     #[must_use]
     pub fn with(mut self, path: &str, value: impl Into<Value>) -> Self {
-        *self.at(path) = value.into();
+        if let Some(slot) = self.slot(path) {
+            *slot = value.into();
+        }
         self
     }
 
     /// Sets a map entry whose key contains dots (labels, annotations, node selectors).
     #[must_use]
     pub fn entry(mut self, path: &str, key: &str, value: impl Into<Value>) -> Self {
-        object_of(self.at(path)).insert(key.to_string(), value.into());
+        if let Some(map) = self.slot(path).and_then(as_map) {
+            map.insert(key.to_string(), value.into());
+        }
         self
     }
 
     /// Appends to the list at a dotted path, making it when it is absent.
     #[must_use]
     pub fn push(mut self, path: &str, value: impl Into<Value>) -> Self {
-        let list = self.at(path);
-        if !list.is_array() {
-            *list = json!([]);
-        }
-        if let Some(items) = list.as_array_mut() {
-            items.push(value.into());
+        if let Some(list) = self.slot(path).and_then(as_list) {
+            list.push(value.into());
         }
         self
     }
@@ -82,22 +82,28 @@ impl Object {
         self.get("metadata.name").as_str().unwrap_or_default()
     }
 
-    fn at(&mut self, path: &str) -> &mut Value {
-        path.split('.').fold(&mut self.0, |value, field| {
-            object_of(value).entry(field).or_insert(Value::Null)
+    /// The place a dotted path leads to; always there, because whatever stands in the way becomes an object.
+    fn slot(&mut self, path: &str) -> Option<&mut Value> {
+        path.split('.').try_fold(&mut self.0, |value, field| {
+            Some(as_map(value)?.entry(field).or_insert(Value::Null))
         })
     }
 }
 
 /// The map behind a value, which becomes an empty one when it is anything else.
-fn object_of(value: &mut Value) -> &mut Map<String, Value> {
+fn as_map(value: &mut Value) -> Option<&mut Map<String, Value>> {
     if !value.is_object() {
         *value = json!({});
     }
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("made an object two lines above"),
+    value.as_object_mut()
+}
+
+/// The list behind a value, which becomes an empty one when it is anything else.
+fn as_list(value: &mut Value) -> Option<&mut Vec<Value>> {
+    if !value.is_array() {
+        *value = json!([]);
     }
+    value.as_array_mut()
 }
 
 /// A pod with one container that requests cpu (millicores) and memory (MiB), as a Deployment would have made it.

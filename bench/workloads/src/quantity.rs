@@ -9,6 +9,15 @@ pub fn cpu(millicores: u64) -> String {
     }
 }
 
+/// A plain number, in thousands where that stays whole.
+pub fn count(number: u64) -> String {
+    if number != 0 && number.is_multiple_of(1000) {
+        format!("{}k", number / 1000)
+    } else {
+        number.to_string()
+    }
+}
+
 /// Mebibytes, in the largest binary unit that stays whole.
 pub fn memory(mebibytes: u64) -> String {
     let units = ["Mi", "Gi", "Ti"];
@@ -18,7 +27,11 @@ pub fn memory(mebibytes: u64) -> String {
         value /= 1024;
         unit += 1;
     }
-    format!("{value}{}", units[unit])
+    if value == 0 {
+        "0".to_string()
+    } else {
+        format!("{value}{}", units[unit])
+    }
 }
 
 /// A whole number of 10⁻¹³ dollars as decimal text without trailing zeros: exact, where a float would round.
@@ -44,12 +57,18 @@ mod tests {
             cpu(500),
             cpu(1000),
             cpu(1500),
+            count(990),
+            count(4000),
+            memory(0),
             memory(100),
             memory(1024),
             memory(1536),
             memory(2 * 1024 * 1024),
         ];
-        assert_eq!(printed, ["500m", "1", "1500m", "100Mi", "1Gi", "1536Mi", "2Ti"]);
+        assert_eq!(
+            printed,
+            ["500m", "1", "1500m", "990", "4k", "0", "100Mi", "1Gi", "1536Mi", "2Ti"]
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ impl Rng {
 
     /// A number in `0..n`; 0 when `n` is 0. The bias of a plain remainder does not matter below 2³².
     pub fn below(&mut self, n: u64) -> u64 {
-        if n == 0 { 0 } else { self.next() % n }
+        if n == 0 { 0 } else { self.draw() % n }
     }
 
     /// A number in `low..=high`.
@@ -56,7 +56,7 @@ pub fn uid(name: &str) -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let mut rng = Rng::new(seed);
-    let (high, low) = (rng.next(), rng.next());
+    let (high, low) = (rng.draw(), rng.draw());
     format!(
         "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
         high >> 32,
@@ -76,7 +76,7 @@ mod tests {
         // SplitMix64's published test vector for seed 1234567.
         let mut rng = Rng::new(1_234_567);
         assert_eq!(
-            [rng.next(), rng.next()],
+            [rng.draw(), rng.draw()],
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
         );
     }

@@ -180,9 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_shape_can_be_generated_by_its_name() {
-        for shape in Shape::benchmarks().into_iter().chain(Shape::fleets()) {
-            assert!(!shape.generate().objects.is_empty(), "{shape:?}");
+    fn a_shape_is_found_by_the_name_its_snapshot_has() {
+        let scenarios = Shape::benchmarks().into_iter().chain(Shape::fleets());
+        for shape in scenarios.filter(|shape| matches!(shape, Shape::Performance(_) | Shape::Fleet(_))) {
+            let name = shape.generate().name().to_string();
+            assert_eq!(Shape::named(&name, None, Types::Fake400, 0), Ok(shape));
         }
         assert_eq!(
             Shape::named("nonsense", None, Types::Fake400, 0),

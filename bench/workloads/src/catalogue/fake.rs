@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{InstanceType, Offering, distinct, overhead};
 use crate::object::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE, requirement};
-use crate::quantity::{cpu, dollars, memory};
+use crate::quantity::{count, cpu, dollars, memory};
 
 /// The labels this cloud declares well-known.
 pub const FAKE_LABELS: [&str; 3] = ["size", "special", "integer"];
@@ -80,7 +80,7 @@ fn build(machine: &Machine) -> InstanceType {
         capacity: Map::from_iter([
             ("cpu".to_string(), Value::from(cpu(1000 * machine.cpu))),
             ("memory".to_string(), Value::from(memory(1024 * machine.memory_gi))),
-            ("pods".to_string(), Value::from(machine.pods.to_string())),
+            ("pods".to_string(), Value::from(count(machine.pods))),
         ]),
         overhead: overhead(),
         offerings: machine

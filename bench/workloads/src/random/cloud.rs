@@ -49,7 +49,8 @@ fn reprice(it: &mut InstanceType, even: bool, rng: &mut Rng) {
 fn reserve(types: &mut [InstanceType], index: u64, rng: &mut Rng) {
     let position = usize::try_from(rng.below(types.len() as u64)).unwrap_or_default();
     let id = format!("reservation-{index}");
-    let mut offering = Offering::new("reserved", *rng.pick(&KWOK_ZONES), "0.000001".to_string());
+    let &zone = rng.pick(&KWOK_ZONES);
+    let mut offering = Offering::new("reserved", zone, "0.000001".to_string());
     offering.requirements.push(requirement(RESERVATION_ID, "In", &[&id]));
     offering.reservation_capacity = rng.below(4);
     let it = &mut types[position];

@@ -22,12 +22,13 @@ pub(super) fn add(snapshot: &mut Snapshot, groups: &[Group], rng: &mut Rng) {
         .collect();
     for index in 0..*rng.pick(&[0, 2, 6, 12]) {
         let pool = rng.pick(&pools);
+        let (&zone, &capacity_type) = (rng.pick(&KWOK_ZONES), rng.pick(&["spot", "on-demand"]));
         let machine = Machine {
             name: format!("node-{index:02}"),
             pool: pool.name(),
             it: rng.pick(&types),
-            zone: *rng.pick(&KWOK_ZONES),
-            capacity_type: *rng.pick(&["spot", "on-demand"]),
+            zone,
+            capacity_type,
             stage: *rng.pick(&[
                 Stage::Initialized,
                 Stage::Initialized,
@@ -125,7 +126,9 @@ fn occupy(snapshot: &mut Snapshot, machine: &Machine, groups: &[Group], daemons:
     for index in 0..rng.below(7) {
         let group = rng.pick(groups);
         let (pod, volumes) = group.pod(&format!("{}-{}-{index}", group.app, machine.name), rng);
-        if !take(&pod) {
+        // A pod whose claim is missing never got as far as running.
+        let homeless = volumes.is_empty() && pod.get("spec.volumes").is_array();
+        if homeless || !take(&pod) {
             continue;
         }
         let pod = running(pod, &machine.name);

@@ -103,7 +103,10 @@ fn expression(rng: &mut Rng) -> Value {
         2 => requirement(KWOK_SIZE, "Gt", &[*rng.pick(&["1", "4", "8"])]),
         3 => requirement(KWOK_SIZE, "Lt", &[*rng.pick(&["9", "17", "64"])]),
         4 => requirement(env, "In", &rng.some(&envs, 1)),
-        5 => requirement(env, *rng.pick(&["Exists", "DoesNotExist"]), &[]),
+        5 => {
+            let &operator = rng.pick(&["Exists", "DoesNotExist"]);
+            requirement(env, operator, &[])
+        }
         6 => requirement(CAPACITY_TYPE, "In", &rng.some(&["spot", "on-demand", "reserved"], 1)),
         7 => requirement(KWOK_FAMILY, "NotIn", &[*rng.pick(&["c", "s", "m"])]),
         _ => requirement(ARCH, "Exists", &[]),
@@ -120,7 +123,7 @@ fn toleration(mut pod: Object, rng: &mut Rng) -> Object {
                 pod = pod.push(
                     "spec.tolerations",
                     json!({ "key": key, "operator": "Equal", "value": value, "effect": effect }),
-                )
+                );
             }
             1 => pod = pod.push("spec.tolerations", json!({ "key": key, "operator": "Exists" })),
             _ => {}
