@@ -23,6 +23,9 @@ const PODS: usize = 100_000;
 const REPLICAS: usize = 20;
 const LIMIT_BYTES: usize = 1024;
 
+const MANAGED_BY_CONTROLLER: &str = r#"{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-11-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"0b5e6a8e\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"SETTING_NUMBER_1\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{}},"f:name":{},"f:ports":{".":{}},"f:resources":{".":{},"f:requests":{}}}},"f:dnsPolicy":{},"f:restartPolicy":{},"f:schedulerName":{}}}}"#;
+const MANAGED_BY_KUBELET: &str = r#"{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-11-01T00:00:09Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIP":{},"f:startTime":{}}},"subresource":"status"}"#;
+
 #[test]
 fn a_running_pod_of_a_deployment_costs_under_a_kilobyte() {
     let mut pool = Sharing::default();
@@ -111,8 +114,8 @@ fn write_pod(out: &mut String, i: usize) {
         n1 = i / 30 / 256,
         n2 = i / 30 % 256,
         env = env.join(","),
-        manager = r#"{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-11-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"0b5e6a8e\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"SETTING_NUMBER_1\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{}},"f:name":{},"f:ports":{".":{}},"f:resources":{".":{},"f:requests":{}}}},"f:dnsPolicy":{},"f:restartPolicy":{},"f:schedulerName":{}}}}"#,
-        kubelet = r#"{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-11-01T00:00:09Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIP":{},"f:startTime":{}}},"subresource":"status"}"#,
+        manager = MANAGED_BY_CONTROLLER,
+        kubelet = MANAGED_BY_KUBELET,
     )
     .unwrap();
 }
