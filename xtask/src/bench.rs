@@ -133,12 +133,12 @@ struct Consolidation {
 struct Method {
     name: String,
     candidates: Vec<Value>,
-    commands: Vec<Decision>,
+    commands: Vec<Action>,
     cost: Cost,
 }
 
 #[derive(Deserialize)]
-struct Decision {
+struct Action {
     decision: String,
     candidates: Vec<String>,
     replacements: Vec<Value>,
@@ -240,7 +240,7 @@ fn consolidate(files: &[PathBuf]) -> Result<()> {
 }
 
 fn method_row(result: &Consolidation, method: &Method) -> String {
-    let sum = |part: fn(&Decision) -> usize| method.commands.iter().map(part).sum::<usize>();
+    let sum = |part: fn(&Action) -> usize| method.commands.iter().map(part).sum::<usize>();
     let decision = method
         .commands
         .first()
