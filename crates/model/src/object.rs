@@ -24,8 +24,6 @@ mod resource_claim;
 mod selector;
 mod storage;
 mod taint;
-#[cfg(test)]
-mod tests;
 mod workload;
 
 use serde::{Serialize, de::DeserializeOwned};

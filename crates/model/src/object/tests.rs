@@ -1,1 +1,0 @@
-//! Each slim object keeps what decisions read and comes back from its own writing unchanged.
