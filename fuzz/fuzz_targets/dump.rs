@@ -1,4 +1,6 @@
 //! Any bytes are a snapshot or a list of faults, never a panic; and what was read is written and read back unchanged.
+//!
+//! `cargo +nightly fuzz run dump fuzz/corpus/dump crates/model/tests/data` starts from objects of every kind.
 
 #![no_main]
 

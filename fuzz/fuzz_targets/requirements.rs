@@ -1,19 +1,53 @@
 //! No two sets of requirements crash the algebra, and its laws hold on them.
 //!
-//! `cargo +nightly fuzz run requirements`; the input is a JSON list of two lists of requirements.
+//! `cargo +nightly fuzz run requirements`. The input is structured, not text, so that every run reaches the algebra:
+//! few keys and values, so that they meet, and numbers up to the ends, so that bounds overflow.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use model::{
-    requirement::{RequirementSpec, Requirements, UndefinedLabels},
+    requirement::{Operator, RequirementSpec, Requirements, UndefinedLabels},
     vocabulary::Vocabulary,
 };
 
-fuzz_target!(|input: &[u8]| {
-    let Ok([a, b]) = serde_json::from_slice::<[Vec<RequirementSpec>; 2]>(input) else {
-        return;
+const KEYS: [&str; 5] = [
+    "team",
+    "size",
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/zone",
+    "kubernetes.io/arch",
+];
+const OPERATORS: [Operator; 8] = [
+    Operator::In,
+    Operator::NotIn,
+    Operator::Exists,
+    Operator::DoesNotExist,
+    Operator::Gt,
+    Operator::Lt,
+    Operator::Gte,
+    Operator::Lte,
+];
+const WORDS: [&str; 6] = ["a", "b", "", "-1", "9223372036854775807", "007"];
+
+/// Key, operator, operands, `minValues`.
+type Raw = (u8, u8, Vec<(bool, i16)>, Option<u8>);
+
+fn spec((key, operator, values, min_values): &Raw) -> RequirementSpec {
+    let value = |(word, number): &(bool, i16)| match word {
+        true => WORDS[usize::from(number.unsigned_abs()) % WORDS.len()].to_owned(),
+        false => (number % 8).to_string(),
     };
+    RequirementSpec {
+        key: KEYS[usize::from(*key) % KEYS.len()].to_owned(),
+        operator: OPERATORS[usize::from(*operator) % OPERATORS.len()],
+        values: values.iter().map(value).collect(),
+        min_values: min_values.map(u32::from),
+    }
+}
+
+fuzz_target!(|input: [Vec<Raw>; 2]| {
+    let [a, b] = input.map(|raw| raw.iter().map(spec).collect::<Vec<_>>());
     let mut vocabulary = Vocabulary::new();
     let (a, b) = (
         Requirements::from_specs(&a, &mut vocabulary),
