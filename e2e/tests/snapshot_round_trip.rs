@@ -83,7 +83,7 @@ fn consolidation(file: &Path) -> Vec<(&'static str, Value)> {
     vec![
         ("candidates", sorted(each("candidates"))),
         ("budgets", each("budgets")),
-        ("events", each("events")),
+        ("reasons", reasons(each("events"))),
         ("acts", answer["acts"].clone()),
     ]
 }
@@ -95,6 +95,18 @@ fn sorted(mut methods: Value) -> Value {
         candidates.sort_by_key(|candidate| candidate["node"].to_string());
         for candidate in candidates {
             candidate["price"] = json!(format!("{:.9}", candidate["price"].as_f64().unwrap()));
+        }
+    }
+    methods
+}
+
+/// What each method published per node, up to the first comma: what follows are scheduling errors in no fixed order.
+fn reasons(mut methods: Value) -> Value {
+    for nodes in methods.as_array_mut().unwrap() {
+        let messages = nodes.as_object_mut().unwrap().values_mut();
+        for message in messages.flat_map(|messages| messages.as_array_mut().unwrap()) {
+            let reason = message.as_str().unwrap().split(',').next().unwrap();
+            *message = json!(reason);
         }
     }
     methods
