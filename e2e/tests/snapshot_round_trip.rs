@@ -17,7 +17,8 @@ use std::process::Command;
 use model::dump;
 use serde_json::{Value, json};
 use workloads::diverse::{Types, diverse, preferences};
-use workloads::{Shape, Snapshot};
+use workloads::object::{HOSTNAME, Object, ZONE, kwok_node_class, node_pool, pod, unschedulable};
+use workloads::{Shape, Snapshot, catalogue};
 
 /// How often each file is asked before their answers count as different.
 const RUNS: usize = 12;
@@ -174,6 +175,136 @@ fn random_clusters_are_solved_alike_after_model_wrote_them() {
 fn random_clusters_are_consolidated_alike_after_model_wrote_them() {
     for seed in 0..20 {
         assert_same(consolidation, &Shape::Random { seed }.generate());
+    }
+}
+
+/// Pods whose placement turns on what is there and empty, or not there at all: name, path in the pod, value.
+fn corner_cases() -> Vec<(&'static str, &'static str, Value)> {
+    const NEIGHBOURS: &str = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    const NODES: &str = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    let near = |term: Value| json!([term]);
+    let spread = |selector: Value| json!([{ "maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector }]);
+    let container = |resources: Value| json!([{ "name": "main", "resources": resources }]);
+    let claimed = |name: &str| json!([{ "name": "data", "persistentVolumeClaim": { "claimName": name } }]);
+    let port = |ip: &str| json!([{ "name": "main", "ports": [{ "containerPort": 80, "hostPort": 80, "hostIP": ip }] }]);
+    vec![
+        (
+            "all-neighbours",
+            NEIGHBOURS,
+            near(json!({ "labelSelector": {}, "topologyKey": HOSTNAME })),
+        ),
+        ("no-neighbours", NEIGHBOURS, near(json!({ "topologyKey": HOSTNAME }))),
+        (
+            "all-namespaces",
+            NEIGHBOURS,
+            near(json!({ "labelSelector": {}, "namespaceSelector": {}, "topologyKey": HOSTNAME })),
+        ),
+        ("spread-all", "spec.topologySpreadConstraints", spread(json!({}))),
+        ("spread-none", "spec.topologySpreadConstraints", spread(Value::Null)),
+        ("no-terms", NODES, json!({ "nodeSelectorTerms": [] })),
+        ("empty-term", NODES, json!({ "nodeSelectorTerms": [{}] })),
+        (
+            "by-field",
+            NODES,
+            json!({ "nodeSelectorTerms": [{ "matchFields": [
+            { "key": "metadata.name", "operator": "In", "values": ["nowhere"] }] }] }),
+        ),
+        (
+            "only-limits",
+            "spec.containers",
+            container(json!({ "limits": { "cpu": "3", "memory": "4Gi" } })),
+        ),
+        (
+            "pod-level-limits",
+            "spec.resources",
+            json!({ "limits": { "cpu": "5" } }),
+        ),
+        (
+            "odd-units",
+            "spec.containers",
+            container(json!({ "requests": { "cpu": "1e-1", "memory": "1.5e9", "hugepages-2Mi": "0" } })),
+        ),
+        ("all-addresses", "spec.containers", port("0.0.0.0")),
+        ("one-address", "spec.containers", port("10.0.0.1")),
+        ("other-scheduler", "spec.schedulerName", json!("other")),
+        ("unbound", "spec.volumes", claimed("unbound")),
+        ("classless", "spec.volumes", claimed("classless")),
+        ("lost", "spec.volumes", claimed("lost")),
+        ("in-tree", "spec.volumes", claimed("in-tree")),
+        ("local", "spec.volumes", claimed("local")),
+        (
+            "no-claim-yet",
+            "spec.resourceClaims",
+            json!([{ "name": "gpu", "resourceClaimTemplateName": "gpu" }]),
+        ),
+        (
+            "no-such-claim",
+            "spec.resourceClaims",
+            json!([{ "name": "gpu", "resourceClaimName": "missing" }]),
+        ),
+        (
+            "resized",
+            "status.containerStatuses",
+            json!([{ "name": "main", "allocatedResources": { "cpu": "6" },
+            "resources": { "requests": { "cpu": "6" } } }]),
+        ),
+        (
+            "sidecar",
+            "spec.initContainers",
+            json!([{ "name": "side", "restartPolicy": "Always",
+            "resources": { "requests": { "cpu": "2" } } }, { "name": "init", "resources": { "requests": { "cpu": "4" } } }]),
+        ),
+    ]
+}
+
+/// The claims the volumes of the corner cases are behind, and their volumes.
+fn corner_storage() -> Vec<Object> {
+    let claim = |name: &str, class: Value, volume: &str| {
+        Object::new("v1", "PersistentVolumeClaim", "default", name)
+            .with("spec", json!({ "storageClassName": class, "volumeName": volume }))
+            .entry("metadata.annotations", "pv.kubernetes.io/bind-completed", "yes")
+    };
+    let affinity = |key: &str, value: &str| {
+        json!({ "required": { "nodeSelectorTerms": [{ "matchExpressions": [
+            { "key": key, "operator": "In", "values": [value] }] }] } })
+    };
+    let volume = |name: &str, source: &str, path: Value, at: Value| {
+        Object::new("v1", "PersistentVolume", "", name).with("spec", json!({ source: path, "nodeAffinity": at }))
+    };
+    vec![
+        Object::new("storage.k8s.io/v1", "StorageClass", "", "at-once")
+            .with("provisioner", "kubernetes.io/aws-ebs")
+            .with("volumeBindingMode", "Immediate"),
+        claim("unbound", json!("at-once"), ""),
+        claim("classless", json!(""), ""),
+        claim("lost", json!("at-once"), "gone").with("status.phase", "Lost"),
+        claim("in-tree", Value::Null, "ebs"),
+        claim("local", Value::Null, "disk"),
+        volume(
+            "ebs",
+            "awsElasticBlockStore",
+            json!({ "volumeID": "vol-1" }),
+            affinity(ZONE, "test-zone-c"),
+        ),
+        volume("disk", "local", json!({ "path": "/disk" }), affinity(HOSTNAME, "gone")),
+    ]
+}
+
+#[test]
+fn what_is_there_and_empty_is_not_taken_for_what_is_absent() {
+    for ignored in [true, false] {
+        let mut snapshot = Snapshot::new("corners", "by hand", catalogue::kwok(), &catalogue::KWOK_LABELS)
+            .setting("ignoreDRARequests", ignored);
+        snapshot.objects.push(node_pool("default", &kwok_node_class()));
+        snapshot.objects.push(Object::new("v1", "Namespace", "", "default"));
+        snapshot.objects.extend(corner_storage());
+        for (name, path, value) in corner_cases() {
+            for copy in ["a", "b"] {
+                let pod = pod("default", &format!("{name}-{copy}"), 100, 128).entry("metadata.labels", "app", name);
+                snapshot.objects.push(unschedulable(pod).with(path, value.clone()));
+            }
+        }
+        assert_same(plan, &snapshot);
     }
 }
 
