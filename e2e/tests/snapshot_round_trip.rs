@@ -18,6 +18,7 @@ use model::dump;
 use serde_json::{Value, json};
 use workloads::diverse::{Types, diverse, preferences};
 use workloads::object::{HOSTNAME, Object, ZONE, kwok_node_class, node_pool, pod, unschedulable};
+use workloads::performance::Scenario;
 use workloads::{Shape, Snapshot, catalogue};
 
 /// How often each file is asked before their answers count as different.
@@ -156,9 +157,11 @@ fn assert_same(question: Question, snapshot: &Snapshot) {
 fn benchmark_shapes_are_solved_alike_after_model_wrote_them() {
     for snapshot in [
         diverse(50, Types::Fake400),
+        diverse(100, Types::Fake400),
         diverse(100, Types::Assorted),
         preferences(50, Types::Fake400, true),
         Shape::Mixed { pods: 200, seed: 1 }.generate(),
+        Shape::Performance(Scenario::Basic).generate(),
     ] {
         assert_same(plan, &snapshot);
     }
