@@ -153,29 +153,43 @@ fn want(snapshot: &mut Snapshot, app: &str, free: &mut Free, rng: &mut Rng) {
         if pod.kind() != "Pod" || pod.get("metadata.labels.app") != app {
             continue;
         }
-        let namespace = pod.get("metadata.namespace").as_str().unwrap_or_default().to_string();
-        if made.is_empty() && shared {
-            made.push(Object::new(API, "ResourceClaim", &namespace, app).with("spec", wish.clone()));
-        } else if made.is_empty() {
-            made.push(Object::new(API, "ResourceClaimTemplate", &namespace, app).with("spec.spec", wish.clone()));
+        if made.is_empty() {
+            made.push(common(pod, app, shared, &wish));
         }
-        let node = pod.get("spec.nodeName").as_str().map(ToString::to_string);
-        let waiting = node.is_none();
-        if shared && waiting {
+        if !shared {
+            made.extend(give_own(pod, app, &wish, free));
+        } else if pod.get("spec.nodeName").is_null() {
             *pod = referring(pod.clone(), json!({ "name": "gpu", "resourceClaimName": app }));
-        } else if !shared {
-            let device = node.and_then(|node| Some((node.clone(), free.get_mut(&node)?.pop()?)));
-            if waiting || device.is_some() {
-                made.push(own_claim(pod, &namespace, &wish, device));
-                let name = format!("{}-gpu", pod.name());
-                *pod = referring(pod.clone(), json!({ "name": "gpu", "resourceClaimTemplateName": app })).push(
-                    "status.resourceClaimStatuses",
-                    json!({ "name": "gpu", "resourceClaimName": name }),
-                );
-            }
         }
     }
     snapshot.objects.extend(made);
+}
+
+/// What the group's pods have in common: the one claim, or the template of theirs.
+fn common(pod: &Object, app: &str, shared: bool, wish: &Value) -> Object {
+    let object = |kind: &str| Object::new(API, kind, namespace(pod), app);
+    if shared {
+        object("ResourceClaim").with("spec", wish.clone())
+    } else {
+        object("ResourceClaimTemplate").with("spec.spec", wish.clone())
+    }
+}
+
+/// Gives the pod its own claim, unless it runs where no device is left.
+fn give_own(pod: &mut Object, app: &str, wish: &Value, free: &mut Free) -> Option<Object> {
+    let device = match pod.get("spec.nodeName").as_str() {
+        Some(node) => Some((node.to_string(), free.get_mut(node)?.pop()?)),
+        None => None,
+    };
+    let claim = own_claim(pod, wish, device);
+    let reference = json!({ "name": "gpu", "resourceClaimTemplateName": app });
+    let status = json!({ "name": "gpu", "resourceClaimName": claim.name() });
+    *pod = referring(pod.clone(), reference).push("status.resourceClaimStatuses", status);
+    Some(claim)
+}
+
+fn namespace(pod: &Object) -> &str {
+    pod.get("metadata.namespace").as_str().unwrap_or_default()
 }
 
 /// The pod with a claim that its first container uses.
@@ -185,10 +199,10 @@ fn referring(mut pod: Object, reference: Value) -> Object {
 }
 
 /// The claim Kubernetes made for the pod; with a device when the pod runs.
-fn own_claim(pod: &Object, namespace: &str, wish: &Value, device: Option<(String, String)>) -> Object {
+fn own_claim(pod: &Object, wish: &Value, device: Option<(String, String)>) -> Object {
     let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": pod.name(), "controller": true,
                         "uid": pod.get("metadata.uid") });
-    let claim = Object::new(API, "ResourceClaim", namespace, &format!("{}-gpu", pod.name()))
+    let claim = Object::new(API, "ResourceClaim", namespace(pod), &format!("{}-gpu", pod.name()))
         .push("metadata.ownerReferences", owner)
         .with("spec", wish.clone());
     let Some((node, device)) = device else { return claim };
