@@ -75,7 +75,7 @@ func (k *kube) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 	defer k.mu.RUnlock()
 	object, ok := k.objects[kind][key]
 	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.String())
+		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name)
 	}
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 	return nil

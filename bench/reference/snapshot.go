@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	_ "sigs.k8s.io/karpenter/pkg/apis/v1alpha1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
-	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
 // Snapshot is the file described in docs/snapshot-file.md.
@@ -31,6 +29,7 @@ type Snapshot struct {
 	Metadata   struct {
 		Name    string    `json:"name"`
 		TakenAt time.Time `json:"takenAt"`
+		Origin  string    `json:"origin"`
 	} `json:"metadata"`
 	Settings              Settings            `json:"settings"`
 	Objects               []json.RawMessage   `json:"objects"`
@@ -48,25 +47,8 @@ type Settings struct {
 	DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints"`
 }
 
-// InstanceType is one entry of the catalogue as the file spells it.
-type InstanceType struct {
-	Name         string                                    `json:"name"`
-	Requirements []v1.NodeSelectorRequirementWithMinValues `json:"requirements"`
-	Capacity     corev1.ResourceList                       `json:"capacity"`
-	Overhead     struct {
-		KubeReserved      corev1.ResourceList `json:"kubeReserved"`
-		SystemReserved    corev1.ResourceList `json:"systemReserved"`
-		EvictionThreshold corev1.ResourceList `json:"evictionThreshold"`
-	} `json:"overhead"`
-	Offerings []struct {
-		Requirements        []v1.NodeSelectorRequirementWithMinValues `json:"requirements"`
-		Price               string                                    `json:"price"`
-		Available           bool                                      `json:"available"`
-		ReservationCapacity int                                       `json:"reservationCapacity"`
-	} `json:"offerings"`
-}
-
-// readSnapshot reads FILE, gzipped when its name ends in .gz.
+// readSnapshot reads FILE, gzipped when its name ends in .gz. A field of the file itself that nobody here knows is an
+// error: it means that the file's other reader knows more than this one. Objects are not the file's own.
 func readSnapshot(path string) (*Snapshot, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,7 +62,9 @@ func readSnapshot(path string) (*Snapshot, error) {
 		}
 	}
 	snapshot := &Snapshot{}
-	if err := json.NewDecoder(reader).Decode(snapshot); err != nil {
+	decoder := json.NewDecoder(reader)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(snapshot); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if snapshot.Kind != "Snapshot" || snapshot.APIVersion != "dovetail.dev/v1alpha1" {
@@ -146,45 +130,6 @@ func (s *Snapshot) options(workers int) (*options.Options, error) {
 		result.IgnoreDRARequests = *s.Settings.IgnoreDRARequests
 	}
 	return result, nil
-}
-
-// catalogue builds upstream's instance types, in the file's order.
-func (s *Snapshot) catalogue() ([]*cloudprovider.InstanceType, error) {
-	types := make([]*cloudprovider.InstanceType, 0, len(s.InstanceTypes))
-	for _, it := range s.InstanceTypes {
-		built, err := it.build()
-		if err != nil {
-			return nil, fmt.Errorf("instanceTypes %q: %w", it.Name, err)
-		}
-		types = append(types, built)
-	}
-	return types, nil
-}
-
-func (it *InstanceType) build() (*cloudprovider.InstanceType, error) {
-	built := &cloudprovider.InstanceType{
-		Name:         it.Name,
-		Requirements: scheduling.NewNodeSelectorRequirementsWithMinValues(it.Requirements...),
-		Capacity:     it.Capacity,
-		Overhead: &cloudprovider.InstanceTypeOverhead{
-			KubeReserved:      it.Overhead.KubeReserved,
-			SystemReserved:    it.Overhead.SystemReserved,
-			EvictionThreshold: it.Overhead.EvictionThreshold,
-		},
-	}
-	for i, offering := range it.Offerings {
-		price, err := strconv.ParseFloat(offering.Price, 64)
-		if err != nil {
-			return nil, fmt.Errorf("offerings[%d].price %q is not a number: %w", i, offering.Price, err)
-		}
-		built.Offerings = append(built.Offerings, &cloudprovider.Offering{
-			Requirements:        scheduling.NewNodeSelectorRequirementsWithMinValues(offering.Requirements...),
-			Price:               price,
-			Available:           offering.Available,
-			ReservationCapacity: offering.ReservationCapacity,
-		})
-	}
-	return built, nil
 }
 
 // registerLabels tells upstream's package-level registries which labels this cloud adds. The reservation id has no

@@ -127,8 +127,105 @@ fn three_pods_get_the_plan_their_constraints_force() {
 }
 
 #[test]
+fn an_unknown_field_of_the_file_is_refused() {
+    let refusal = ask("solve", &three_pods().setting("preferencesPolicy", "Ignore")).unwrap_err();
+    assert!(refusal.contains("unknown field \"preferencesPolicy\""), "{refusal}");
+}
+
+/// The one machine with what a pod below asks for.
+const SPECIAL: &str = "s-8x-amd64-linux";
+
+/// One pod, and a catalogue in which every machine takes one volume but the special one two.
+fn one_pod(pod: Object, needs: Vec<Object>) -> Snapshot {
+    let mut snapshot = Snapshot::new("one-pod", "by hand", catalogue::kwok(), &catalogue::KWOK_LABELS)
+        .setting("ignoreDRARequests", false);
+    for it in &mut snapshot.instance_types {
+        let limit = if it.name == SPECIAL { 2 } else { 1 };
+        it.volume_attachment_limits
+            .insert("csi.example.com".to_string(), json!(limit));
+    }
+    snapshot.objects.push(node_pool("default", &kwok_node_class()));
+    snapshot.objects.push(unschedulable(pod));
+    snapshot.objects.extend(needs);
+    snapshot
+}
+
+/// The special machine of the catalogue.
+fn special(snapshot: &mut Snapshot) -> &mut catalogue::InstanceType {
+    let types = &mut snapshot.instance_types;
+    types.iter_mut().find(|it| it.name == SPECIAL).unwrap()
+}
+
+/// A pod with two volumes of a class that any zone has.
+fn with_two_volumes() -> Snapshot {
+    let class = Object::new("storage.k8s.io/v1", "StorageClass", "", "disk").with("provisioner", "csi.example.com");
+    let mut needs = vec![class.with("volumeBindingMode", "WaitForFirstConsumer")];
+    let mut pod = pod("default", "stateful", 100, 128);
+    for name in ["a", "b"] {
+        let claim = Object::new("v1", "PersistentVolumeClaim", "default", name);
+        needs.push(claim.with("spec.storageClassName", "disk"));
+        pod = pod.push(
+            "spec.volumes",
+            json!({ "name": name, "persistentVolumeClaim": { "claimName": name } }),
+        );
+    }
+    one_pod(pod, needs)
+}
+
+/// A pod that asks for what only one offering of the special machine has.
+fn with_a_fuse() -> Snapshot {
+    let fuse = json!({ "example.com/fuse": "1" });
+    let container = json!({ "name": "fuse", "resources": { "requests": fuse, "limits": fuse } });
+    let pod = pod("default", "fused", 100, 128).push("spec.containers", container);
+    let mut snapshot = one_pod(pod, Vec::new());
+    let offering = &mut special(&mut snapshot).offerings[0];
+    offering
+        .capacity_override
+        .insert("example.com/fuse".to_string(), json!("1"));
+    snapshot
+}
+
+/// A pod that claims two devices of one rack, which only the special machine is known to have.
+fn with_devices() -> Snapshot {
+    let class = Object::new("resource.k8s.io/v1", "DeviceClass", "", "gpu").with(
+        "spec.selectors",
+        json!([{ "cel": { "expression": "device.driver == \"gpu.example.com\"" } }]),
+    );
+    let exactly = json!({ "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2 });
+    let claim = Object::new("resource.k8s.io/v1", "ResourceClaim", "default", "pair")
+        .with("spec.devices.requests", json!([{ "name": "gpu", "exactly": exactly }]))
+        .with(
+            "spec.devices.constraints",
+            json!([{ "matchAttribute": "example.com/rack" }]),
+        );
+    let pod = pod("default", "learner", 100, 128).push(
+        "spec.resourceClaims",
+        json!({ "name": "gpu", "resourceClaimName": "pair" }),
+    );
+    let mut snapshot = one_pod(pod, vec![class, claim]);
+    let device = |name: &str| json!({ "driver": "gpu.example.com", "pool": "node", "device": name });
+    for it in &mut snapshot.instance_types {
+        it.dynamic_resources = json!({ "resourceSliceTemplates": [
+            { "driver": "gpu.example.com", "pool": { "name": "node" }, "devices": [{ "name": "a" }, { "name": "b" }] },
+        ] });
+    }
+    special(&mut snapshot).dynamic_resources["attributeBindings"] =
+        json!([{ "attribute": "example.com/rack", "devices": [device("a"), device("b")] }]);
+    snapshot
+}
+
+#[test]
+fn what_only_one_type_has_decides_the_type() {
+    for snapshot in [with_two_volumes(), with_a_fuse(), with_devices()] {
+        let plan = ask("solve", &snapshot).unwrap();
+        assert_eq!(plan["errors"], json!({}));
+        assert_eq!(plan["claims"][0]["instanceTypes"], json!([SPECIAL]));
+    }
+}
+
+#[test]
 fn random_clusters_are_solved_and_consolidated_without_a_crash() {
-    for seed in 0..20 {
+    for seed in 0..40 {
         let snapshot = Shape::Random { seed }.generate();
         let plan = ask("solve", &snapshot).unwrap();
         assert_eq!(plan["warnings"], json!([]), "seed {seed}");

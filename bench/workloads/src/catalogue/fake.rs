@@ -88,6 +88,8 @@ fn build(machine: &Machine) -> InstanceType {
             .iter()
             .map(|(kind, zone)| Offering::new(kind, zone, price.clone()))
             .collect(),
+        volume_attachment_limits: Map::new(),
+        dynamic_resources: Value::Null,
         cpu: machine.cpu,
         memory_mi: 1024 * machine.memory_gi,
         pods: machine.pods,

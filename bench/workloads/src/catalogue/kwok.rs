@@ -59,6 +59,8 @@ fn build(family: &str, cores: u64, memory_gi: u64, arch: &str, os: &str) -> Inst
         overhead: overhead(),
         offerings: offerings(cores, memory_gi),
         name,
+        volume_attachment_limits: Map::new(),
+        dynamic_resources: Value::Null,
         cpu: cores,
         memory_mi: 1024 * memory_gi,
         pods,

@@ -13,6 +13,7 @@ pub use kwok::{KWOK_FAMILY, KWOK_LABELS, KWOK_SIZE, KWOK_ZONES, kwok, kwok_price
 
 /// One machine type.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InstanceType {
     /// The cloud's name.
     pub name: String,
@@ -24,6 +25,12 @@ pub struct InstanceType {
     pub overhead: Value,
     /// Where, how and for how much it can be had.
     pub offerings: Vec<Offering>,
+    /// How many volumes of a CSI driver a node takes.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub volume_attachment_limits: Map<String, Value>,
+    /// Devices it comes with, null when there are none.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub dynamic_resources: Value,
     /// Cores, for our own arithmetic.
     #[serde(skip)]
     pub cpu: u64,
@@ -47,6 +54,12 @@ pub struct Offering {
     pub available: bool,
     /// Instances left in the reservation.
     pub reservation_capacity: u64,
+    /// Resources of which a node has another amount here.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub capacity_override: Map<String, Value>,
+    /// What a node keeps for itself here, null when it is what the type says.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub overhead_override: Value,
 }
 
 impl Offering {
@@ -60,6 +73,8 @@ impl Offering {
             price,
             available: true,
             reservation_capacity: 0,
+            capacity_override: Map::new(),
+            overhead_override: Value::Null,
         }
     }
 }

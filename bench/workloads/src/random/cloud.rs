@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::storage::DRIVER;
 use crate::catalogue::{InstanceType, KWOK_FAMILY, KWOK_ZONES, Offering, kwok, kwok_price};
 use crate::object::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, Object, requirement};
 use crate::quantity::dollars;
@@ -78,6 +79,31 @@ fn close_unreserved(types: &mut [InstanceType]) {
         for offering in &mut it.offerings {
             if offering.requirements.len() == 2 {
                 offering.requirements.push(absent());
+            }
+        }
+    }
+}
+
+/// Types that take few volumes, and offerings whose nodes differ from what their type says. Drawn apart from the rest,
+/// so that nodes that run already are as their type says.
+pub(super) fn deviate(types: &mut [InstanceType], rng: &mut Rng) {
+    let (limited, differing) = (rng.chance(30), rng.chance(25));
+    for it in types {
+        if limited && rng.chance(60) {
+            it.volume_attachment_limits
+                .insert(DRIVER.to_string(), rng.between(1, 4).into());
+        }
+        for offering in &mut it.offerings {
+            if differing && rng.chance(15) {
+                let key = (*rng.pick(&["example.com/fuse", "example.com/device", "pods"])).to_string();
+                offering
+                    .capacity_override
+                    .insert(key, rng.between(1, 8).to_string().into());
+            }
+            if differing && rng.chance(10) {
+                let reserved = json!({ "cpu": *rng.pick(&["50m", "300m"]), "memory": "64Mi" });
+                offering.overhead_override =
+                    json!({ "kubeReserved": reserved, "systemReserved": {}, "evictionThreshold": {} });
             }
         }
     }

@@ -7,6 +7,7 @@
 mod cloud;
 mod cluster;
 mod constraints;
+mod devices;
 mod pools;
 mod storage;
 mod workload;
@@ -32,6 +33,9 @@ const TAINTS: [(&str, &str, &str); 3] = [
     ("example.com/risky", "true", "NoExecute"),
 ];
 
+/// Turns a seed into the one of the draws that were added later.
+const LATER: u64 = 0x0de7_1ce5;
+
 /// The random cluster of a seed.
 pub fn random(seed: u64) -> Snapshot {
     let mut rng = Rng::new(seed);
@@ -55,7 +59,10 @@ pub fn random(seed: u64) -> Snapshot {
     workload::add_pending(&mut snapshot, &groups, rng);
     cloud::add_overlays(&mut snapshot, rng);
     workload::add_buffers(&mut snapshot, &groups, rng);
-    snapshot
+    // Draws of their own, so that what a seed was before these came remains.
+    let rng = &mut Rng::new(seed ^ LATER);
+    cloud::deviate(&mut snapshot.instance_types, rng);
+    devices::add(snapshot, rng)
 }
 
 fn settings(mut snapshot: Snapshot, rng: &mut Rng) -> Snapshot {
@@ -95,7 +102,7 @@ mod tests {
 
     /// What must turn up somewhere in many random clusters, as a piece of JSON text.
     #[rustfmt::skip]
-    const FEATURES: [&str; 60] = [
+    const FEATURES: [&str; 74] = [
         "\"operator\":\"In\"", "\"operator\":\"NotIn\"", "\"operator\":\"Exists\"", "\"operator\":\"DoesNotExist\"",
         "\"operator\":\"Gt\"", "\"operator\":\"Lt\"", "\"operator\":\"Gte\"", "\"operator\":\"Lte\"", "\"minValues\"",
         "\"effect\":\"NoSchedule\"", "\"effect\":\"PreferNoSchedule\"", "\"effect\":\"NoExecute\"", "\"startupTaints\"",
@@ -111,7 +118,10 @@ mod tests {
         "\"karpenter.sh/do-not-disrupt\"", "\"deletionTimestamp\"", "\"karpenter.sh/disrupted\"", "\"nodeSelector\"",
         "\"phase\":\"Succeeded\"", "\"preferencePolicy\":\"Ignore\"", "\"minValuesPolicy\":\"BestEffort\"",
         "\"defaultConstraints\"", "\"priceAdjustment\"", "\"scalableRef\"", "\"podTemplateRef\"",
-        "\"nodePoolInstanceTypes\":{\"",
+        "\"nodePoolInstanceTypes\":{\"", "\"volumeAttachmentLimits\"", "\"capacityOverride\"", "\"overheadOverride\"",
+        "\"consolidationPolicy\":\"Balanced\"", "\"ignoreDRARequests\":false", "\"attributeBindings\"",
+        "\"resourceSliceTemplates\"", "\"kind\":\"ResourceSlice\"", "\"kind\":\"ResourceClaimTemplate\"",
+        "\"firstAvailable\"", "\"sharedCounters\"", "\"matchAttribute\"", "\"reservedFor\"", "\"allocationMode\":\"All\"",
     ];
 
     #[test]

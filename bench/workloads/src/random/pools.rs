@@ -64,7 +64,7 @@ fn disruption(pool: Object, rng: &mut Rng) -> Object {
     }
     pool.with(
         "spec.disruption.consolidationPolicy",
-        *rng.pick(&["WhenEmptyOrUnderutilized", "WhenEmpty"]),
+        *rng.pick(&["WhenEmptyOrUnderutilized", "WhenEmpty", "Balanced"]),
     )
     .with("spec.disruption.consolidateAfter", *rng.pick(&["0s", "30s", "Never"]))
     .with("spec.disruption.budgets", budgets)
