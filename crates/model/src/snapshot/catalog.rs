@@ -1,4 +1,6 @@
 //! What the cloud offers, as the snapshot file spells it: instance types, their offerings and prices.
+//!
+//! An unknown field is an error: a misspelt limit or price must not pass for none.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -41,7 +43,7 @@ impl Catalog {
 
 /// An instance type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CatalogType {
     /// Its name.
     pub name: InstanceTypeName,
@@ -87,7 +89,7 @@ impl CatalogType {
 
 /// What of a machine is not for pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct CatalogOverhead {
     /// For the kubelet and the container runtime.
     pub kube_reserved: ResourceList,
@@ -109,7 +111,7 @@ impl CatalogOverhead {
 
 /// One way to have an instance type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CatalogOffering {
     /// Zone, capacity type and the like.
     #[serde(default)]
@@ -146,7 +148,7 @@ impl CatalogOffering {
 
 /// Devices an instance type comes with, before a driver has published them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct DynamicResources {
     /// The slices the drivers are expected to publish; only driver, pool name, devices and counters are read.
     #[serde(skip_serializing_if = "List::is_empty")]
@@ -164,6 +166,7 @@ impl DynamicResources {
 
 /// Devices that will turn out to share an attribute's value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AttributeBinding {
     /// The attribute.
     pub attribute: Text,
@@ -173,6 +176,7 @@ pub struct AttributeBinding {
 
 /// Names a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DeviceId {
     /// Its driver.
     pub driver: Text,
@@ -180,4 +184,22 @@ pub struct DeviceId {
     pub pool: Text,
     /// Its name.
     pub device: Text,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_field_of_an_instance_type_is_an_error() {
+        let cases = [
+            (r#"{ "name": "a", "volumeAtachmentLimits": {} }"#, "volumeAtachmentLimits"),
+            (r#"{ "name": "a", "overhead": { "kubeReserve": {} } }"#, "kubeReserve"),
+            (r#"{ "name": "a", "offerings": [{ "price": "1", "avail": true }] }"#, "avail"),
+        ];
+        for (json, field) in cases {
+            let error = serde_json::from_str::<CatalogType>(json).unwrap_err().to_string();
+            assert!(error.contains(&format!("unknown field `{field}`")), "{error}");
+        }
+    }
 }
