@@ -5,21 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, io};
-use crate::{cache, gomod};
+use crate::{build, cache, gomod};
 
 /// The program's path; builds it (minutes, the first time) when no build of this source is in the cache.
 pub fn program() -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/reference");
     let dir = cache::root()?.join(format!("reference/{:016x}", digest(&source)?));
-    cache::once(&dir, |partial| build(&source, partial))?;
+    cache::once(&dir, |partial| compile(&source, partial))?;
     Ok(dir.join("reference"))
 }
 
-fn build(source: &Path, into: &Path) -> Result<()> {
-    eprintln!("rig: building the reference from upstream's module, which takes minutes the first time");
+fn compile(source: &Path, into: &Path) -> Result<()> {
     let out = into.join("reference").to_string_lossy().into_owned();
     let flags = [("GOFLAGS", "-mod=readonly -buildvcs=false -trimpath")];
-    gomod::go(source, ["build", "-o", &out, "."], &flags).map(drop)
+    build::announced("the reference, from upstream's module", || {
+        gomod::go(source, ["build", "-o", &out, "."], &flags).map(drop)
+    })
 }
 
 /// FNV-1a over the names and contents of everything Go reads, in name order.

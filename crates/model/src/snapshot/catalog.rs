@@ -193,9 +193,15 @@ mod tests {
     #[test]
     fn a_misspelt_field_of_an_instance_type_is_an_error() {
         let cases = [
-            (r#"{ "name": "a", "volumeAtachmentLimits": {} }"#, "volumeAtachmentLimits"),
+            (
+                r#"{ "name": "a", "volumeAtachmentLimits": {} }"#,
+                "volumeAtachmentLimits",
+            ),
             (r#"{ "name": "a", "overhead": { "kubeReserve": {} } }"#, "kubeReserve"),
-            (r#"{ "name": "a", "offerings": [{ "price": "1", "avail": true }] }"#, "avail"),
+            (
+                r#"{ "name": "a", "offerings": [{ "price": "1", "avail": true }] }"#,
+                "avail",
+            ),
         ];
         for (json, field) in cases {
             let error = serde_json::from_str::<CatalogType>(json).unwrap_err().to_string();
