@@ -30,6 +30,7 @@ impl Upstream {
         let module = gomod::dir(MODULE, VERSION)?;
         // The suites read files beside their source, and the module cache is read-only.
         cache::once(&root.join("source"), |partial| copy(&module, partial))?;
+        register_options(&root.join("source"))?;
         let upstream = Self {
             stages: stages(&module)?,
             root,
@@ -122,6 +123,13 @@ impl Upstream {
         })?;
         Ok(dir.join(name))
     }
+}
+
+/// The released dra suite registers its kind without the options of its group's requests, so that its client refuses to
+/// create one. This says what is missing, in the copy; the suite's specs stay as they are.
+fn register_options(source: &Path) -> Result<()> {
+    let path = source.join("dra-kwok-driver/pkg/apis/v1alpha1/register_options.go");
+    fs::write(&path, include_str!("register_options.go.txt")).with_context(|| format!("writing {}", path.display()))
 }
 
 /// Upstream's stages take the place of kwok's of the same name, as applying both in turn does on upstream's clusters.
