@@ -253,7 +253,8 @@ fn method_row(result: &Consolidation, method: &Method) -> String {
         method.candidates.len(),
         sum(|command| command.candidates.len()),
         sum(|command| command.replacements.len()),
-        method.commands.iter().map(|command| command.savings).sum::<f64>(),
+        // From a positive zero: the sum of nothing is a negative one.
+        method.commands.iter().fold(0.0, |sum, command| sum + command.savings),
         seconds(method.cost.nanoseconds),
         seconds(method.cost.cpu_nanoseconds)
     )
