@@ -29,8 +29,28 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
-        name: "dovetail",
+        name: "catalogue",
         sees: &["api", "model"],
+        pure: true,
+    },
+    Layer {
+        name: "devices",
+        sees: &["api", "model"],
+        pure: true,
+    },
+    Layer {
+        name: "scheduler",
+        sees: &["api", "model"],
+        pure: true,
+    },
+    Layer {
+        name: "packing",
+        sees: &["api", "model", "devices", "scheduler"],
+        pure: true,
+    },
+    Layer {
+        name: "dovetail",
+        sees: &["api", "model", "catalogue", "packing", "scheduler"],
         pure: false,
     },
     Layer {
@@ -45,12 +65,12 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "e2e",
-        sees: &["api", "model", "rig", "workloads"],
+        sees: &["api", "catalogue", "model", "packing", "rig", "scheduler", "workloads"],
         pure: false,
     },
     Layer {
         name: "xtask",
-        sees: &["api", "model", "rig", "workloads"],
+        sees: &["api", "catalogue", "model", "packing", "rig", "scheduler", "workloads"],
         pure: false,
     },
 ];

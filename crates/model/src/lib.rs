@@ -5,6 +5,7 @@ pub mod dump;
 pub mod host_port;
 pub mod instance_type;
 pub mod object;
+pub mod plan;
 pub mod pod_requests;
 pub mod price;
 pub mod quantity;

@@ -1,0 +1,1 @@
+//! What do clouds offer, and at what price?

@@ -1,0 +1,1 @@
+//! Which devices satisfy a pod's claims?

@@ -1,0 +1,52 @@
+//! Which pods need a place, and what each asks of a node beyond its own spec.
+
+use std::sync::Arc;
+
+use model::{
+    object::{NodeName, Pod},
+    plan::Unplaced,
+    requirement::RequirementSpec,
+    volume::Volumes,
+};
+
+/// The pods of one planning run.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    /// Pods to place: pending ones and buffers' stand-ins first, then those of nodes that go away.
+    pub pods: Vec<DemandPod>,
+    /// Pods that are not tried at all.
+    pub ignored: Vec<Unplaced>,
+}
+
+/// One pod to place.
+#[derive(Debug, Clone)]
+pub struct DemandPod {
+    /// The pod, with the cluster's default spread constraints where it has none of its own.
+    pub pod: Arc<Pod>,
+    /// Why it needs a place.
+    pub origin: Origin,
+    /// What its volumes ask for; none for the many pods without claims.
+    pub volumes: Option<Arc<PodVolumes>>,
+}
+
+/// Why a pod needs a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// kube-scheduler found none.
+    Pending,
+    /// Its node goes away.
+    Moving(NodeName),
+    /// It stands for the room a CapacityBuffer keeps.
+    Buffer,
+}
+
+/// What a pod's volumes ask of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodVolumes {
+    /// Where the volumes are or may be: alternatives in order, each a set of requirements on the node. Empty: anywhere.
+    pub alternatives: Vec<Vec<RequirementSpec>>,
+    /// The alternatives could not be found out: upstream then plans without them and without the pod's topology.
+    pub is_unresolved: bool,
+    /// What will be attached; an error fails every attempt to place the pod, in these words.
+    pub attachments: Result<Volumes, String>,
+}

@@ -1,0 +1,36 @@
+//! What a caller may ask of a planning run beyond the cluster's own settings.
+
+use std::collections::BTreeMap;
+
+/// How to plan. The default is what the provisioner asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Which passes take part.
+    pub packing: Packing,
+    /// What happens when reserved capacity is held by other claims of the run.
+    pub reserved: ReservedMode,
+    /// Nodes that may not be consolidated yet take no pods of other nodes.
+    pub is_consolidation: bool,
+    /// Reservation slots that come free with the nodes this run replaces, by reservation id.
+    pub credited_reservations: BTreeMap<String, u32>,
+}
+
+/// Which passes take part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// Upstream's algorithm and the cheaper ones; the cheapest valid plan wins.
+    #[default]
+    Cheapest,
+    /// Upstream's algorithm only.
+    Faithful,
+}
+
+/// What happens when reserved capacity is held by other claims of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReservedMode {
+    /// The pod waits for it.
+    #[default]
+    Strict,
+    /// The pod falls back to other capacity.
+    Fallback,
+}

@@ -1,0 +1,1 @@
+//! What would kube-scheduler do with these pods and these nodes?
