@@ -65,12 +65,11 @@ impl Daemons {
         let mut groups: Vec<(Vec<usize>, DaemonGroup)> = Vec::new();
         for (at, candidate) in template.types.iter().enumerate() {
             let running = self.running(template, candidate, vocabulary);
-            match groups.iter_mut().find(|(daemons, _)| *daemons == running) {
-                Some((_, group)) => group.types.push(at),
-                None => {
-                    let group = self.group(at, &running);
-                    groups.push((running, group));
-                }
+            if let Some((_, group)) = groups.iter_mut().find(|(daemons, _)| *daemons == running) {
+                group.types.push(at);
+            } else {
+                let group = self.group(at, &running);
+                groups.push((running, group));
             }
         }
         groups.into_iter().map(|(_, group)| group).collect()

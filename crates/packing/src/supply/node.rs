@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::{
     condition::names::nodeclaim::INITIALIZED,
+    duration::NillableDuration,
     labels::{HOSTNAME, INSTANCE_TYPE, NODEPOOL},
 };
 use model::{
@@ -118,7 +119,10 @@ fn without_debts(requests: &ResourceList) -> ResourceList {
 /// Whether pods came or went, or the node was initialised, more recently than the pool's `consolidateAfter`.
 fn is_under_consolidate_after(pool: &NodePool, claim: &NodeClaim, snapshot: &Snapshot) -> bool {
     let span = pool.spec.disruption.consolidate_after.as_ref();
-    let Some(span) = span.and_then(|span| span.span()).filter(|span| span.as_nanos() != 0) else {
+    let Some(span) = span
+        .and_then(NillableDuration::span)
+        .filter(|span| span.as_nanos() != 0)
+    else {
         return false;
     };
     let initialized = claim

@@ -1,6 +1,6 @@
 //! Which NodePools take part, in which order, with which instance types, and what their limits leave.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use api::labels::NODEPOOL;
 use model::{
@@ -11,7 +11,7 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::member::Member;
+use super::{member::Member, overlay::Overlays};
 
 /// The NodePools of a run, heaviest first.
 #[derive(Debug, Default)]
@@ -35,11 +35,10 @@ impl Pools {
         let mut pools: Vec<_> = pools.filter(|pool| takes_part(pool)).cloned().collect();
         pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
         let types = catalogue(snapshot, vocabulary);
-        let offer = |pool: Arc<NodePool>| {
-            let name = pool.name();
-            let entries = snapshot.catalog().of_pool(&name);
-            let types = entries.filter_map(|entry| types.get(&entry.name).cloned()).collect();
-            PoolOffer { pool, types }
+        let overlays = Overlays::of(snapshot, &types, vocabulary);
+        let offer = |pool: Arc<NodePool>| PoolOffer {
+            types: overlays.applied(&pool, offered(&types, &pool, snapshot)),
+            pool,
         };
         Self {
             offers: pools.into_iter().map(offer).collect(),
@@ -70,11 +69,19 @@ fn takes_part(pool: &NodePool) -> bool {
 }
 
 /// Every type once, for all pools that offer it.
-fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> BTreeMap<InstanceTypeName, Arc<InstanceType>> {
+fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
     let entries = snapshot.catalog().instance_types.iter();
-    entries
-        .map(|entry| (entry.name.clone(), Arc::new(entry.instance_type(vocabulary))))
-        .collect()
+    entries.map(|entry| Arc::new(entry.instance_type(vocabulary))).collect()
+}
+
+/// The types of the catalogue that a pool's node class offers, in the catalogue's order.
+pub(super) fn offered(types: &[Arc<InstanceType>], pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
+    let Some(names) = snapshot.catalog().node_pool_instance_types.get(&pool.name()) else {
+        return types.to_vec();
+    };
+    let names: BTreeSet<_> = names.iter().map(InstanceTypeName::as_str).collect();
+    let offered = types.iter().filter(|it| names.contains(&*it.name));
+    offered.cloned().collect()
 }
 
 /// What a pool's limits leave beside the machines it has; none without limits.
