@@ -3,6 +3,8 @@
 mod buffer;
 mod default_spread;
 mod eligible;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod validation;
 pub(crate) mod volume;
 mod volume_validation;

@@ -157,3 +157,120 @@ fn created(now: Timestamp, earlier: usize) -> Timestamp {
     let nanos = i64::try_from(earlier).unwrap_or(i64::MAX);
     now.checked_add(SignedDuration::from_nanos(nanos)).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests {
+    use model::object::PodPhase;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{NOW, object, snapshot_with};
+
+    fn shape() -> Value {
+        json!({
+            "metadata": { "labels": { "app": "web" } },
+            "spec": {
+                "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }],
+                "containers": [{ "name": "c", "resources": { "requests": { "cpu": "500m", "memory": "1Gi" } } }],
+            },
+        })
+    }
+
+    fn buffer(spec: Value) -> Value {
+        let parts = json!({ "metadata": { "uid": "u" }, "spec": spec });
+        object("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", "ns", "b", parts)
+    }
+
+    fn stand_ins(is_on: bool, spec: Value) -> Vec<Arc<Pod>> {
+        let gates = json!({ "settings": { "featureGates": { "CapacityBuffer": is_on } } });
+        let web = |replicas: Value| json!({ "spec": { "replicas": replicas, "template": shape() } });
+        let objects = vec![
+            buffer(spec),
+            object("v1", "PodTemplate", "ns", "t", json!({ "template": shape() })),
+            object("apps/v1", "Deployment", "ns", "five", web(json!(5))),
+            object("apps/v1", "StatefulSet", "ns", "default", web(Value::Null)),
+            object("apps/v1", "ReplicaSet", "ns", "none", web(json!(0))),
+        ];
+        pods(&snapshot_with(gates, objects))
+    }
+
+    #[test]
+    fn buffer_comes_to_its_number_its_share_and_what_its_limits_admit() {
+        let five = json!({ "kind": "Deployment", "name": "five" });
+        let template = json!({ "name": "t" });
+        let cases = [
+            (json!({ "podTemplateRef": template, "replicas": 3 }), 3),
+            (
+                json!({ "podTemplateRef": template, "replicas": 3, "percentage": 100 }),
+                3,
+            ),
+            (
+                json!({ "podTemplateRef": template, "replicas": 3, "limits": { "cpu": "1250m" } }),
+                2,
+            ),
+            (
+                json!({ "podTemplateRef": template, "limits": { "cpu": "9", "memory": "4Gi" } }),
+                4,
+            ),
+            (
+                json!({ "podTemplateRef": template, "replicas": 3, "limits": { "gpu": "1" } }),
+                3,
+            ),
+            (json!({ "podTemplateRef": template }), 0),
+            (json!({ "scalableRef": five, "percentage": 50 }), 3),
+            (json!({ "scalableRef": five, "percentage": 1 }), 1),
+            (json!({ "scalableRef": five, "percentage": 50, "replicas": 4 }), 4),
+            (
+                json!({ "scalableRef": { "apiGroup": "apps", "kind": "StatefulSet", "name": "default" }, "percentage": 200 }),
+                2,
+            ),
+            (
+                json!({ "scalableRef": { "kind": "ReplicaSet", "name": "none" }, "percentage": 50 }),
+                0,
+            ),
+            (
+                json!({ "scalableRef": { "apiGroup": "batch", "kind": "Deployment", "name": "five" }, "replicas": 2 }),
+                0,
+            ),
+            (
+                json!({ "scalableRef": { "kind": "Job", "name": "five" }, "replicas": 2 }),
+                0,
+            ),
+            (json!({ "podTemplateRef": { "name": "gone" }, "replicas": 2 }), 0),
+            (json!({ "replicas": 2 }), 0),
+        ];
+        for (spec, expected) in cases {
+            assert_eq!(stand_ins(true, spec.clone()).len(), expected, "{spec}");
+            assert!(stand_ins(false, spec).is_empty());
+        }
+    }
+
+    #[test]
+    fn stand_in_is_a_provisionable_pod_of_the_shape_without_volumes() {
+        let pods = stand_ins(true, json!({ "podTemplateRef": { "name": "t" }, "replicas": 2 }));
+        let pod = &pods[1];
+        let identity = (
+            &*pod.metadata.namespace,
+            &*pod.metadata.name,
+            pod.metadata.uid.to_string(),
+        );
+        assert_eq!(identity, ("ns", "capacity-buffer-b-2", "u-2".to_owned()));
+        assert_eq!(pod.metadata.labels.get("app").map(|label| &**label), Some("web"));
+        let annotations: Vec<_> = pod
+            .metadata
+            .annotations
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let expected = [
+            "karpenter.sh/capacity-buffer-fake-pod=true",
+            "karpenter.sh/capacity-buffer-name=b",
+            "karpenter.sh/capacity-buffer-namespace=ns",
+        ];
+        assert_eq!(annotations, expected);
+        assert!(pod.is_provisionable() && pod.spec.volumes.is_empty());
+        assert_eq!((pod.spec.priority, pod.status.phase), (Some(i32::MIN), PodPhase::Unset));
+        assert_eq!(pods[0].metadata.creation_timestamp, Some(NOW.parse().unwrap()));
+        assert!(pods[0].metadata.creation_timestamp < pod.metadata.creation_timestamp);
+    }
+}

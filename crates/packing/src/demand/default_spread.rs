@@ -127,3 +127,121 @@ fn owner_expressions(pod: &Pod, owner: &OwnerReference, objects: &Objects) -> Ve
     let labels = selector.match_labels.iter().map(is);
     labels.chain(selector.match_expressions.iter().cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{object, pending, pod, snapshot_with};
+
+    fn owner(api_version: &str, kind: &str, is_controller: bool) -> Value {
+        json!([{ "apiVersion": api_version, "kind": kind, "name": "o", "uid": "o", "controller": is_controller }])
+    }
+
+    fn service(name: &str, selector: Value) -> Value {
+        object("v1", "Service", "ns", name, json!({ "spec": { "selector": selector } }))
+    }
+
+    fn replica_set(selector: Value) -> Value {
+        object(
+            "apps/v1",
+            "ReplicaSet",
+            "ns",
+            "o",
+            json!({ "spec": { "selector": selector } }),
+        )
+    }
+
+    /// The pod `p` with labels app=web and rev=1, as it comes out; none when it is left alone.
+    fn constrained(mut parts: Value, mut objects: Vec<Value>) -> Option<Pod> {
+        parts["metadata"]["labels"] = json!({ "app": "web", "rev": "1" });
+        objects.push(pending("p", parts));
+        let zone =
+            json!({ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2 });
+        let snapshot = snapshot_with(json!({ "settings": { "defaultConstraints": [zone] } }), objects);
+        DefaultSpread::of(&snapshot).unwrap().constrained(pod(&snapshot, "p"))
+    }
+
+    fn selector(parts: Value, objects: Vec<Value>) -> Option<Value> {
+        let pod = constrained(parts, objects)?;
+        let constraints = serde_json::to_value(&pod.spec.topology_spread_constraints).unwrap();
+        assert_eq!(constraints[0]["minDomains"], 2);
+        Some(constraints[0]["labelSelector"].clone())
+    }
+
+    fn is(key: &str, value: &str) -> Value {
+        json!({ "key": key, "operator": "In", "values": [value] })
+    }
+
+    #[test]
+    fn selector_is_deduced_from_services_and_the_controller() {
+        let of_set =
+            |is_controller| json!({ "metadata": { "ownerReferences": owner("apps/v1", "ReplicaSet", is_controller) } });
+        let of_controller = json!({ "metadata": { "ownerReferences": owner("v1", "ReplicationController", true) } });
+        let web = || service("s", json!({ "app": "web" }));
+        let exists = json!({ "key": "rev", "operator": "Exists" });
+        let set = replica_set(json!({ "matchLabels": { "app": "db" }, "matchExpressions": [exists] }));
+        let controller = object(
+            "v1",
+            "ReplicationController",
+            "ns",
+            "o",
+            json!({ "spec": { "selector": { "app": "rc" } } }),
+        );
+        let cases = [
+            (json!({}), vec![], None),
+            (json!({}), vec![web()], Some(json!({ "matchLabels": { "app": "web" } }))),
+            (json!({}), vec![service("s", json!({ "app": "db" }))], None),
+            (json!({}), vec![service("s", json!({}))], None),
+            (json!({}), vec![service("s", Value::Null)], None),
+            (
+                json!({}),
+                vec![web(), service("t", json!({ "rev": "1" }))],
+                Some(json!({ "matchLabels": { "app": "web", "rev": "1" } })),
+            ),
+            (
+                of_set(true),
+                vec![set.clone()],
+                Some(json!({ "matchExpressions": [is("app", "db"), exists] })),
+            ),
+            (
+                of_set(true),
+                vec![web(), set.clone()],
+                Some(json!({ "matchLabels": { "app": "web" }, "matchExpressions": [is("app", "db"), exists] })),
+            ),
+            (of_set(false), vec![set], None),
+            (of_set(true), vec![], None),
+            (
+                of_controller,
+                vec![web(), controller],
+                Some(json!({ "matchLabels": { "app": "rc" } })),
+            ),
+        ];
+        for (parts, objects, expected) in cases {
+            assert_eq!(selector(parts, objects.clone()), expected, "{objects:?}");
+        }
+    }
+
+    #[test]
+    fn pod_with_a_constraint_of_its_own_gets_no_default() {
+        let own = json!([{ "maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule" }]);
+        let parts = json!({ "spec": { "topologySpreadConstraints": own } });
+        assert_eq!(constrained(parts, vec![service("s", json!({ "app": "web" }))]), None);
+    }
+
+    #[test]
+    fn replicas_share_the_spec_they_are_given() {
+        let labels = json!({ "metadata": { "labels": { "app": "web" } } });
+        let objects = vec![
+            service("s", json!({ "app": "web" })),
+            pending("a", labels.clone()),
+            pending("b", labels),
+        ];
+        let zone = json!({ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule" });
+        let snapshot = snapshot_with(json!({ "settings": { "defaultConstraints": [zone] } }), objects);
+        let mut defaults = DefaultSpread::of(&snapshot).unwrap();
+        let [a, b] = ["a", "b"].map(|name| defaults.constrained(pod(&snapshot, name)).unwrap().spec);
+        assert!(Arc::ptr_eq(&a, &b));
+    }
+}
