@@ -3,6 +3,9 @@
 //! Upstream has one pod stand for each DaemonSet and changes it while it looks: a toleration it adds and alternatives of a
 //! node affinity it gives up stay so for the instance types, templates and nodes that follow.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,

@@ -132,3 +132,171 @@ fn is_under_consolidate_after(pool: &NodePool, claim: &NodeClaim, snapshot: &Sna
     let since = claim.status.last_pod_event_time.or(initialized.last_transition_time);
     since.is_some_and(|since| snapshot.taken_at().duration_since(since) < span.to_signed())
 }
+
+#[cfg(test)]
+mod tests {
+    use model::volume::Volumes;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        demand::fixture::{bound, instance_type, node_pool, object, snapshot_with},
+        supply::Supply,
+    };
+
+    fn supply(objects: Vec<Value>, options: &Options) -> Supply {
+        let mut a = instance_type("a", "4", &["z"]);
+        a["volumeAttachmentLimits"] = json!({ "expected": 1, "published": 1, "unlimited": 1 });
+        Supply::of(&snapshot_with(json!({ "instanceTypes": [a] }), objects), options)
+    }
+
+    /// A started node of pool p and type a.
+    fn node(name: &str, parts: &Value) -> Value {
+        let labels = json!({ NODEPOOL: "p", INSTANCE_TYPE: "a", "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" });
+        let status = json!({ "allocatable": { "cpu": "4", "pods": "10" } });
+        let mut node = object(
+            "v1",
+            "Node",
+            "",
+            name,
+            json!({ "metadata": { "labels": labels }, "spec": { "providerID": name }, "status": status }),
+        );
+        if let Some(label) = parts["hostname"].as_str() {
+            node["metadata"]["labels"][HOSTNAME] = label.into();
+        }
+        node
+    }
+
+    fn claim(name: &str, status: Value) -> Value {
+        let mut claim = object(
+            "karpenter.sh/v1",
+            "NodeClaim",
+            "",
+            name,
+            json!({ "metadata": { "labels": { NODEPOOL: "p" } }, "status": status }),
+        );
+        claim["status"]["providerID"] = name.into();
+        claim
+    }
+
+    #[test]
+    fn initialised_nodes_come_first_then_names() {
+        let objects = vec![
+            claim("a", json!({})),
+            node("c", &json!({})),
+            node("b", &json!({})),
+            claim("b-2", json!({})),
+        ];
+        let supply = supply(objects, &Options::default());
+        let names: Vec<_> = supply.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["b", "c", "a", "b-2"]);
+    }
+
+    #[test]
+    fn host_name_is_the_label_or_the_name() {
+        let objects = vec![
+            node("a", &json!({ "hostname": "a.example" })),
+            node("b", &json!({ "hostname": "" })),
+        ];
+        let supply = supply(objects, &Options::default());
+        let names: Vec<_> = supply.nodes.iter().map(|node| node.hostname.to_string()).collect();
+        assert_eq!(names, ["a.example", "b"]);
+    }
+
+    #[test]
+    fn bound_pods_that_have_not_ended_take_room() {
+        let cpu = |cpu: &str| json!({ "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": cpu, "gpu": "1" } } }] } });
+        let mut ended = bound("ended", "n", cpu("1"));
+        ended["status"]["phase"] = "Failed".into();
+        let objects = vec![
+            node("n", &json!({})),
+            bound("a", "n", cpu("1")),
+            bound("b", "n", cpu("500m")),
+            ended,
+        ];
+        let supply = supply(objects, &Options::default());
+        assert_eq!(supply.nodes[0].remaining.to_string(), r#"{"cpu":"2500m","pods":"8"}"#);
+    }
+
+    #[test]
+    fn leaving_machines_are_no_supply() {
+        let deleting = object(
+            "karpenter.sh/v1",
+            "NodeClaim",
+            "",
+            "n",
+            json!({
+            "metadata": { "deletionTimestamp": "2026-11-15T12:00:00Z" }, "status": { "providerID": "n" } }),
+        );
+        assert!(
+            supply(vec![node("n", &json!({})), deleting], &Options::default())
+                .nodes
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn type_speaks_for_drivers_that_the_node_has_not_published() {
+        let drivers = json!([
+            { "name": "published", "nodeID": "n", "allocatable": { "count": 2 } },
+            { "name": "unlimited", "nodeID": "n" },
+        ]);
+        let csi = object(
+            "storage.k8s.io/v1",
+            "CSINode",
+            "",
+            "n",
+            json!({ "spec": { "drivers": drivers } }),
+        );
+        let supply = supply(
+            vec![node_pool("p", json!({})), node("n", &json!({})), csi],
+            &Options::default(),
+        );
+        let takes = |driver: &str, count: usize| {
+            let mut volumes = Volumes::default();
+            for claim in 0..count {
+                volumes.insert(driver, claim.to_string());
+            }
+            supply.nodes[0].volumes.check(&volumes).is_ok()
+        };
+        let cases = [
+            ("published", 2, true),
+            ("published", 3, false),
+            ("unlimited", 9, true),
+            ("expected", 1, true),
+            ("expected", 2, false),
+            ("other", 9, true),
+        ];
+        for (driver, count, expected) in cases {
+            assert_eq!(takes(driver, count), expected, "{count} of {driver}");
+        }
+    }
+
+    #[test]
+    fn node_is_young_while_its_last_change_is_within_consolidate_after() {
+        let initialized = |status: &str| json!([{ "type": "Initialized", "status": status, "lastTransitionTime": "2026-11-15T12:00:00Z" }]);
+        let started = json!({ "conditions": initialized("True") });
+        let busy = json!({ "conditions": initialized("True"), "lastPodEventTime": "2026-11-15T12:09:00Z" });
+        let cases = [
+            ("5m", &busy, true, true),
+            ("5m", &busy, false, false),
+            ("5m", &started, true, false),
+            ("15m", &started, true, true),
+            ("15m", &json!({ "conditions": initialized("False") }), true, false),
+            ("0s", &busy, true, false),
+            ("Never", &busy, true, false),
+        ];
+        for (after, status, is_consolidation, expected) in cases {
+            let pool = node_pool("p", json!({ "spec": { "disruption": { "consolidateAfter": after } } }));
+            let options = Options {
+                is_consolidation,
+                ..Options::default()
+            };
+            let supply = supply(vec![pool, node("n", &json!({})), claim("n", status.clone())], &options);
+            assert_eq!(
+                supply.nodes[0].is_under_consolidate_after, expected,
+                "{after} {status} {is_consolidation}"
+            );
+        }
+    }
+}

@@ -245,3 +245,164 @@ fn can_be_met(requirement: &NodeSelectorRequirement, rules: &LabelRules) -> bool
     };
     !excludes_nothing && requirement_faults(&requirement, rules).is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        demand::fixture::{instance_type, node_pool, object, snapshot_with},
+        supply::pool::Pools,
+    };
+
+    fn overlay(name: &str, weight: i32, spec: Value) -> Value {
+        let mut overlay = object(
+            "karpenter.sh/v1alpha1",
+            "NodeOverlay",
+            "",
+            name,
+            json!({ "spec": spec }),
+        );
+        overlay["spec"]["weight"] = weight.into();
+        overlay
+    }
+
+    fn on(key: &str, value: &str) -> Value {
+        json!([{ "key": key, "operator": "In", "values": [value] }])
+    }
+
+    const TYPE: &str = "node.kubernetes.io/instance-type";
+    const ZONE: &str = "topology.kubernetes.io/zone";
+
+    /// The types a (z1, z2) and b (z1) of the pools p and q as `pool/type resources prices`, where something changed.
+    fn changed(is_on: bool, overlays: Vec<Value>) -> Vec<String> {
+        let mut a = instance_type("a", "1", &["z1", "z2"]);
+        a["offerings"][0]["capacityOverride"] = json!({ "cpu": "2" });
+        let file = json!({ "instanceTypes": [a, instance_type("b", "1", &["z1"])],
+            "settings": { "featureGates": { "NodeOverlay": is_on } } });
+        let pools = ["p", "q"].map(|name| node_pool(name, json!({})));
+        let snapshot = snapshot_with(file, [pools.to_vec(), overlays].concat());
+        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let mut changed = Vec::new();
+        for offer in pools.iter() {
+            for it in offer
+                .types
+                .iter()
+                .filter(|it| it.is_capacity_overlaid || it.is_price_overlaid())
+            {
+                let prices: Vec<_> = it
+                    .offerings
+                    .iter()
+                    .map(|offering| offering.price.to_decimal())
+                    .collect();
+                let device = it
+                    .capacity
+                    .get("device")
+                    .map_or(String::new(), |count| format!(" device={count}"));
+                changed.push(format!(
+                    "{}/{}{device} {}",
+                    offer.pool.metadata.name,
+                    it.name,
+                    prices.join(" ")
+                ));
+            }
+        }
+        changed
+    }
+
+    #[test]
+    fn overlay_changes_the_offerings_and_types_it_selects_in_every_pool_it_names() {
+        let cases = [
+            (
+                json!({ "requirements": on(TYPE, "b"), "price": "0.5" }),
+                vec!["q/b 0.5", "p/b 0.5"],
+            ),
+            (
+                json!({ "requirements": on(ZONE, "z2"), "priceAdjustment": "-10%" }),
+                vec!["q/a 1 0.9", "p/a 1 0.9"],
+            ),
+            (
+                json!({ "requirements": on(NODEPOOL, "p"), "priceAdjustment": "+0.25" }),
+                vec!["p/a 1.25 1.25", "p/b 1.25"],
+            ),
+            (
+                json!({ "requirements": on(ZONE, "z2"), "capacity": { "device": "2" } }),
+                vec!["q/a device=2 1 1", "p/a device=2 1 1"],
+            ),
+            (json!({ "requirements": on("team", "x"), "price": "0.5" }), vec![]),
+            (
+                json!({ "requirements": on("kubernetes.io/hostname", "x"), "price": "0.5" }),
+                vec![],
+            ),
+            (
+                json!({ "requirements": on(TYPE, "b"), "capacity": { "cpu": "2" } }),
+                vec![],
+            ),
+            (
+                json!({ "requirements": [{ "key": TYPE, "operator": "NotIn" }], "price": "0.5" }),
+                vec![],
+            ),
+        ];
+        for (spec, expected) in cases {
+            assert_eq!(changed(true, vec![overlay("o", 1, spec.clone())]), expected, "{spec}");
+            assert_eq!(changed(false, vec![overlay("o", 1, spec)]), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn heavier_overlay_has_the_price_and_the_resource_first() {
+        let spec = |price: &str, count: &str| json!({ "requirements": on(TYPE, "b"), "price": price, "capacity": { "device": count } });
+        let overlays = vec![
+            overlay("light", 1, spec("0.1", "1")),
+            overlay("heavy", 2, spec("0.2", "2")),
+        ];
+        assert_eq!(changed(true, overlays), ["q/b device=2 0.2", "p/b device=2 0.2"]);
+    }
+
+    #[test]
+    fn later_of_two_equally_heavy_overlays_that_touch_the_same_is_not_applied_anywhere() {
+        let price = |requirements: Value, price: &str| json!({ "requirements": requirements, "price": price });
+        let in_p = json!([on(NODEPOOL, "p")[0], on(TYPE, "a")[0]]);
+        let overlays = vec![
+            overlay("z-first", 1, price(in_p, "0.1")),
+            overlay("a-second", 1, price(on(ZONE, "z1"), "0.2")),
+        ];
+        assert_eq!(changed(true, overlays), ["p/a 0.1 0.1"]);
+        let capacity = |name, resource: &str| {
+            overlay(
+                name,
+                1,
+                json!({ "requirements": on(TYPE, "b"), "capacity": { resource: "1" } }),
+            )
+        };
+        assert_eq!(
+            changed(true, vec![capacity("a", "device"), capacity("b", "other")]).len(),
+            2
+        );
+        let twice = overlay(
+            "a",
+            1,
+            json!({ "requirements": on(TYPE, "b"), "price": "0.1", "capacity": { "device": "9" } }),
+        );
+        assert_eq!(
+            changed(true, vec![twice, capacity("b", "device")]),
+            ["q/b device=1 1", "p/b device=1 1"]
+        );
+    }
+
+    #[test]
+    fn offering_with_a_new_price_loses_its_overrides() {
+        let cheap = overlay("o", 1, json!({ "requirements": on(TYPE, "a"), "price": "0.5" }));
+        let mut a = instance_type("a", "1", &["z1"]);
+        a["offerings"][0]["capacityOverride"] = json!({ "cpu": "2" });
+        let file = json!({ "instanceTypes": [a], "settings": { "featureGates": { "NodeOverlay": true } } });
+        let snapshot = snapshot_with(file, vec![node_pool("p", json!({})), cheap]);
+        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let offering = &pools.get("p").unwrap().types[0].offerings[0];
+        assert_eq!(
+            (offering.capacity_override.is_empty(), offering.is_price_overlaid),
+            (true, true)
+        );
+    }
+}

@@ -97,3 +97,92 @@ pub(super) fn remaining(pool: &NodePool, staying: &[Member<'_>]) -> Option<Resou
     let of_pool = staying.iter().filter(is_of_pool);
     Some(of_pool.fold(limits.clone(), |left, member| left.subtract(&member.capacity())))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        demand::fixture::{instance_type, node_pool, object, snapshot, snapshot_with},
+        supply::members,
+    };
+
+    fn names(objects: Vec<Value>) -> Vec<String> {
+        let pools = Pools::of(&snapshot(objects), &mut Vocabulary::new());
+        pools.iter().map(|offer| offer.pool.metadata.name.to_string()).collect()
+    }
+
+    #[test]
+    fn heavier_pools_come_first_then_those_later_in_the_alphabet() {
+        let weighing = |name: &str, weight: i32| node_pool(name, json!({ "spec": { "weight": weight } }));
+        let pools = vec![
+            node_pool("a", json!({})),
+            weighing("b", 10),
+            weighing("c", 10),
+            weighing("d", 0),
+        ];
+        assert_eq!(names(pools), ["c", "b", "d", "a"]);
+    }
+
+    #[test]
+    fn static_unready_and_deleted_pools_take_no_part() {
+        let unready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
+        let pools = vec![
+            node_pool("static", json!({ "spec": { "replicas": 1 } })),
+            node_pool("unready", unready),
+            node_pool(
+                "deleted",
+                json!({ "metadata": { "deletionTimestamp": "2026-11-15T12:00:00Z" } }),
+            ),
+            node_pool("good", json!({})),
+        ];
+        assert_eq!(names(pools), ["good"]);
+    }
+
+    #[test]
+    fn pool_offers_the_types_of_its_class_in_catalogue_order() {
+        let types = ["c", "a", "b"].map(|name| instance_type(name, "1", &["z"]));
+        let file = json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "some": ["b", "c"], "none": [] } });
+        let pools = ["all", "none", "some"].map(|name| node_pool(name, json!({})));
+        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let offered = |name| {
+            pools
+                .get(name)
+                .unwrap()
+                .types
+                .iter()
+                .map(|it| it.name.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offered("all"), ["c", "a", "b"]);
+        assert_eq!(offered("some"), ["c", "b"]);
+        assert_eq!(offered("none"), [""; 0]);
+    }
+
+    #[test]
+    fn limits_leave_what_the_machines_of_the_pool_do_not_have() {
+        let node = |name: &str, pool: &str| {
+            let labels = json!({ NODEPOOL: pool, "karpenter.sh/initialized": "true" });
+            let parts = json!({ "metadata": { "labels": labels }, "spec": { "providerID": name },
+                "status": { "capacity": { "cpu": "4", "memory": "8Gi" } } });
+            object("v1", "Node", "", name, parts)
+        };
+        let limited = node_pool(
+            "p",
+            json!({ "spec": { "limits": { "cpu": "6", "gpu": "2", "nodes": "3" } } }),
+        );
+        let objects = vec![
+            limited,
+            node_pool("q", json!({})),
+            node("a", "p"),
+            node("b", "p"),
+            node("c", "q"),
+        ];
+        let snapshot = snapshot(objects);
+        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let left = |name| remaining(&pools.get(name).unwrap().pool, &members(&snapshot));
+        assert_eq!(left("p").unwrap().to_string(), r#"{"cpu":"-2","gpu":"2","nodes":"1"}"#);
+        assert_eq!(left("q"), None);
+    }
+}
