@@ -159,6 +159,7 @@ fn created(now: Timestamp, earlier: usize) -> Timestamp {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use model::object::PodPhase;
     use serde_json::{Value, json};

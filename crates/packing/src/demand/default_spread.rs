@@ -129,6 +129,7 @@ fn owner_expressions(pod: &Pod, owner: &OwnerReference, objects: &Objects) -> Ve
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

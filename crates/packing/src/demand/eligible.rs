@@ -108,6 +108,7 @@ fn never_allows(budget: &PodDisruptionBudget) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

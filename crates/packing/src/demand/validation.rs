@@ -150,6 +150,7 @@ fn first_terms(spec: &PodSpec) -> impl Iterator<Item = &NodeSelectorRequirement>
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -191,6 +191,7 @@ fn get_along(first: &Alternative, second: &Alternative) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

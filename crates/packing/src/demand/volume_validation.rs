@@ -121,6 +121,7 @@ impl Storage<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

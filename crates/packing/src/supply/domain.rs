@@ -66,6 +66,7 @@ fn insert(ways: &mut Vec<Vec<Taint>>, taints: &[Taint]) {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -170,6 +170,7 @@ fn is_passing(taint: TaintView<'_>, claim: &NodeClaim) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -134,6 +134,7 @@ fn is_under_consolidate_after(pool: &NodePool, claim: &NodeClaim, snapshot: &Sna
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use model::volume::Volumes;
     use serde_json::{Value, json};

@@ -247,6 +247,7 @@ fn can_be_met(requirement: &NodeSelectorRequirement, rules: &LabelRules) -> bool
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -139,6 +139,7 @@ fn is_launchable(candidate: &InstanceType, requirements: &Requirements, vocabula
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -1,5 +1,7 @@
 //! Which daemons count on nodes to come and on nodes there are.
 
+#![expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+
 use serde_json::{Value, json};
 
 use crate::{
