@@ -166,13 +166,16 @@ impl Daemon {
     }
 
     fn tolerate_preferences(&mut self) {
-        let preference = Toleration {
-            operator: "Exists".into(),
-            effect: "PreferNoSchedule".into(),
-            ..Toleration::default()
+        let is_preference = |toleration: &Toleration| {
+            let view = toleration.view();
+            (view.key, view.operator, view.value, view.effect) == ("", "Exists", "", "PreferNoSchedule")
         };
-        if !self.tolerations.contains(&preference) {
-            self.tolerations.push(preference);
+        if !self.tolerations.iter().any(is_preference) {
+            self.tolerations.push(Toleration {
+                operator: "Exists".into(),
+                effect: "PreferNoSchedule".into(),
+                ..Toleration::default()
+            });
         }
     }
 

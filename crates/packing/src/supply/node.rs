@@ -1,6 +1,6 @@
 //! The nodes that stay, with the room they have left.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use api::{
     condition::names::nodeclaim::INITIALIZED,
@@ -8,6 +8,7 @@ use api::{
     labels::{HOSTNAME, INSTANCE_TYPE, NODEPOOL},
 };
 use model::{
+    instance_type::InstanceType,
     object::{ConditionStatus, Labels, NodeClaim, NodePool, Text},
     quantity::Quantity,
     resources::ResourceList,
@@ -33,6 +34,8 @@ pub(super) struct NodeFactory<'a> {
     pools: &'a Pools,
     daemons: NodeDaemons<'a>,
     requests: Requests,
+    /// Types by pool and name, once some node asked.
+    types: HashMap<(Text, Text), Option<Arc<InstanceType>>>,
 }
 
 impl<'a> NodeFactory<'a> {
@@ -49,6 +52,7 @@ impl<'a> NodeFactory<'a> {
             pools,
             daemons: daemons.on_nodes(vocabulary),
             requests: Requests::default(),
+            types: HashMap::new(),
         }
     }
 
@@ -85,13 +89,15 @@ impl<'a> NodeFactory<'a> {
     }
 
     /// Until a driver speaks for itself, the instance type says how many volumes it takes.
-    fn expect_volume_limits(&self, labels: &Labels, usage: &mut Usage) {
+    fn expect_volume_limits(&mut self, labels: &Labels, usage: &mut Usage) {
         let offer = labels.get(NODEPOOL).and_then(|pool| self.pools.get(pool));
         let name = labels.get(INSTANCE_TYPE).filter(|name| !name.is_empty());
-        let found = offer
-            .zip(name)
-            .and_then(|(offer, name)| offer.types.iter().find(|it| it.name == *name));
-        for (driver, limit) in found.into_iter().flat_map(|found| &found.volume_limits) {
+        let Some((offer, name)) = offer.zip(name) else { return };
+        let found = self
+            .types
+            .entry((offer.pool.metadata.name.clone(), name.clone()))
+            .or_insert_with(|| offer.types.iter().find(|it| it.name == *name).cloned());
+        for (driver, limit) in found.iter().flat_map(|found| &found.volume_limits) {
             usage.volumes.limits.expect(Arc::clone(driver), *limit);
         }
     }
