@@ -1,1 +1,3 @@
 //! Which devices satisfy a pod's claims?
+
+mod selector;
