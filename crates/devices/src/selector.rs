@@ -80,12 +80,7 @@ impl Selectors {
     }
 
     /// Whether all the expressions are true of the profile; the first that cannot be evaluated is an error.
-    pub(crate) fn matches(
-        &self,
-        numbers: &[ExpressionNumber],
-        at: usize,
-        profile: &Profile,
-    ) -> Result<bool, Arc<str>> {
+    pub(crate) fn matches(&self, numbers: &[ExpressionNumber], at: usize, profile: &Profile) -> Result<bool, Arc<str>> {
         for number in numbers {
             if !self.answer(*number, at, profile)? {
                 return Ok(false);
@@ -106,12 +101,13 @@ impl Selectors {
     }
 
     fn evaluate(&self, expression: &Expression, profile: &Profile) -> Verdict {
-        let failed =
-            |reason: String| Arc::from(format!("CEL expression {:?} evaluation failed: {reason}", expression.text));
-        let program = expression
-            .program
-            .as_ref()
-            .map_err(|reason| failed(reason.clone()))?;
+        let failed = |reason: String| {
+            Arc::from(format!(
+                "CEL expression {:?} evaluation failed: {reason}",
+                expression.text
+            ))
+        };
+        let program = expression.program.as_ref().map_err(|reason| failed(reason.clone()))?;
         let device = profile.value().map_err(failed)?;
         let mut context = Context::with_env(Arc::clone(self.environment()));
         context.add_variable_as_val("device", Box::new(device));

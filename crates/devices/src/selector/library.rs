@@ -4,6 +4,10 @@
 //! Not there: durations and timestamps, URLs, addresses, named formats and authorisation, none of which a device has
 //! a use for; and types are not checked before evaluation, so what Kubernetes refuses as ill-typed fails here when it
 //! is evaluated.
+#![expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "functions of expressions take references by contract"
+)]
 
 use cel::{
     DeclarationError, Env, ExecutionError, IdedExpr, Program,

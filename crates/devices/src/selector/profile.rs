@@ -1,7 +1,5 @@
 //! What selectors can see of a device.
 
-use std::collections::BTreeMap;
-
 use cel::common::{
     types::{CelBool, CelInt, CelString},
     value::Val,
@@ -10,7 +8,7 @@ use model::object::{Device, DeviceAttribute, DeviceCapacity, Map, Text};
 
 use super::{
     semver::Version,
-    value::{Amount, DeviceValue, Domains, Release},
+    value::{Amount, Domains, Release, Table},
 };
 
 /// What selectors can see of a device. Devices with equal profiles match the same expressions.
@@ -34,17 +32,15 @@ impl Profile {
 
     /// The variable `device` of an expression. An attribute of no supported kind makes every expression fail, so that
     /// a pod waits for a better slice instead of landing in the wrong place.
-    pub(super) fn value(&self) -> Result<DeviceValue, String> {
-        let mut attributes = Domains::default();
+    pub(super) fn value(&self) -> Result<Table, String> {
+        let mut attributes = Domains::new();
         for (name, attribute) in &self.attributes {
-            let (domain, id) = self.qualified(name);
             let value = scalar(attribute).map_err(|reason| format!("attribute {name}: {reason}"))?;
-            attributes.insert(domain, id, value);
+            self.file(&mut attributes, name, value);
         }
-        let mut capacity = Domains::default();
+        let mut capacity = Domains::new();
         for (name, amount) in &self.capacity {
-            let (domain, id) = self.qualified(name);
-            capacity.insert(domain, id, Box::new(Amount(amount.value)));
+            self.file(&mut capacity, name, Box::new(Amount(amount.value)));
         }
         let fields: [(&str, Box<dyn Val>); 4] = [
             ("driver", Box::new(CelString::from(self.driver.to_string()))),
@@ -52,15 +48,17 @@ impl Profile {
                 "allowMultipleAllocations",
                 Box::new(CelBool::from(self.allows_multiple_allocations)),
             ),
-            ("attributes", Box::new(attributes)),
-            ("capacity", Box::new(capacity)),
+            ("attributes", Box::new(Table::of_domains(attributes))),
+            ("capacity", Box::new(Table::of_domains(capacity))),
         ];
-        Ok(DeviceValue(BTreeMap::from(fields)))
+        Ok(Table::new(fields.map(|(name, value)| (name.to_owned(), value))))
     }
 
-    /// A name without a domain is in the driver's.
-    fn qualified<'a>(&'a self, name: &'a str) -> (&'a str, &'a str) {
-        name.split_once('/').unwrap_or((&self.driver, name))
+    /// Puts a value where its qualified name says; a name without a domain is in the driver's.
+    fn file(&self, domains: &mut Domains, name: &str, value: Box<dyn Val>) {
+        let (domain, id) = name.split_once('/').unwrap_or((&self.driver, name));
+        let values = domains.entry(domain.to_owned()).or_default();
+        values.push((id.to_owned(), value));
     }
 }
 

@@ -40,7 +40,10 @@ fn expressions_see_driver_attributes_capacity_and_sharing_of_a_device() {
         (r#"device.attributes["gpu.example.com"].cores > 100"#, true),
         (r#"device.attributes["gpu.example.com"].isHealthy"#, true),
         (r#"device.attributes["fabric.example.com"].rail == "r1""#, true),
-        (r#"device.attributes["gpu.example.com"].model in ["A100", "H100"]"#, true),
+        (
+            r#"device.attributes["gpu.example.com"].model in ["A100", "H100"]"#,
+            true,
+        ),
         (r#"device.capacity["fabric.example.com"].lanes.asInteger() == 16"#, true),
         ("device.allowMultipleAllocations == true", true),
     ];
@@ -58,8 +61,14 @@ fn unknown_domain_is_an_empty_map_and_unknown_name_an_error() {
         (r#""gpu.example.com" in device.attributes"#, Some(true)),
         (r#"device.attributes["other.example.com"].model == "H100""#, None),
         (r#"device.attributes["gpu.example.com"].missing == 1"#, None),
-        (r#"device.attributes["gpu.example.com"].missing == 1 || true"#, Some(true)),
-        (r#"device.attributes["gpu.example.com"].missing == 1 && false"#, Some(false)),
+        (
+            r#"device.attributes["gpu.example.com"].missing == 1 || true"#,
+            Some(true),
+        ),
+        (
+            r#"device.attributes["gpu.example.com"].missing == 1 && false"#,
+            Some(false),
+        ),
         ("device.unheardOf", None),
     ];
     for (text, expected) in cases {
@@ -70,15 +79,30 @@ fn unknown_domain_is_an_empty_map_and_unknown_name_an_error() {
 #[test]
 fn quantities_compare_by_amount() {
     let cases = [
-        (r#"device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("40Gi"))"#, true),
-        (r#"device.capacity["gpu.example.com"].memory.isLessThan(quantity("40Gi"))"#, false),
-        (r#"device.capacity["gpu.example.com"].memory.compareTo(quantity("81920Mi")) == 0"#, true),
+        (
+            r#"device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("40Gi"))"#,
+            true,
+        ),
+        (
+            r#"device.capacity["gpu.example.com"].memory.isLessThan(quantity("40Gi"))"#,
+            false,
+        ),
+        (
+            r#"device.capacity["gpu.example.com"].memory.compareTo(quantity("81920Mi")) == 0"#,
+            true,
+        ),
         (r#"device.capacity["gpu.example.com"].memory == quantity("80Gi")"#, true),
-        (r#"quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")"#, true),
+        (
+            r#"quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")"#,
+            true,
+        ),
         (r#"quantity("-1").sign() == -1"#, true),
         (r#"quantity("500m").isInteger()"#, false),
         (r#"quantity("50k").sub(20000).asApproximateFloat() == 30000.0"#, true),
-        (r#"isQuantity("1.3Gi") && !isQuantity("200K") && !isQuantity("Three")"#, true),
+        (
+            r#"isQuantity("1.3Gi") && !isQuantity("200K") && !isQuantity("Three")"#,
+            true,
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(verdict(text), Some(expected), "{text}");
@@ -100,8 +124,14 @@ fn versions_compare_by_precedence() {
             r#"device.attributes["gpu.example.com"].driverVersion == semver("12.4.1+build.7")"#,
             true,
         ),
-        (r#"semver("1.2.3").major() == 1 && semver("1.2.3").minor() == 2 && semver("1.2.3").patch() == 3"#, true),
-        (r#"semver("1.0.0-alpha.1").isLessThan(semver("1.0.0-alpha.beta"))"#, true),
+        (
+            r#"semver("1.2.3").major() == 1 && semver("1.2.3").minor() == 2 && semver("1.2.3").patch() == 3"#,
+            true,
+        ),
+        (
+            r#"semver("1.0.0-alpha.1").isLessThan(semver("1.0.0-alpha.beta"))"#,
+            true,
+        ),
         (r#"semver("1.0.0-rc.1").isLessThan(semver("1.0.0"))"#, true),
         (r#"semver("v1.0", true) == semver("1.0.0")"#, true),
         (r#"semver("01.01.01", true) == semver("1.1.1")"#, true),
@@ -120,12 +150,27 @@ fn expressions_bind_iterate_and_work_on_strings() {
             r#"cel.bind(gpu, device.attributes["gpu.example.com"], gpu.cores == 132 && gpu.isHealthy)"#,
             true,
         ),
-        (r#"device.attributes.exists(domain, domain == "fabric.example.com")"#, true),
-        (r#"["A", "H"].exists(letter, device.attributes["gpu.example.com"].model.startsWith(letter))"#, true),
-        (r#"[1, 2, 3].all(n, n < device.attributes["gpu.example.com"].cores)"#, true),
-        (r#"device.attributes["gpu.example.com"].model.matches("^H[0-9]+$")"#, true),
-        (r#"device.attributes["gpu.example.com"].model.lowerAscii() == "h100""#, true),
-        (r#"size(device.attributes) == 2"#, true),
+        (
+            r#"device.attributes.exists(domain, domain == "fabric.example.com")"#,
+            true,
+        ),
+        (
+            r#"["A", "H"].exists(letter, device.attributes["gpu.example.com"].model.startsWith(letter))"#,
+            true,
+        ),
+        (
+            r#"[1, 2, 3].all(n, n < device.attributes["gpu.example.com"].cores)"#,
+            true,
+        ),
+        (
+            r#"device.attributes["gpu.example.com"].model.matches("^H[0-9]+$")"#,
+            true,
+        ),
+        (
+            r#"device.attributes["gpu.example.com"].model.lowerAscii() == "h100""#,
+            true,
+        ),
+        ("size(device.attributes) == 2", true),
     ];
     for (text, expected) in cases {
         assert_eq!(verdict(text), Some(expected), "{text}");

@@ -1,12 +1,12 @@
-//! The values CEL does not know: a device, maps by domain, quantities and semantic versions.
+//! The values CEL does not know: what a device is made of, quantities and semantic versions.
 
-use std::{any::Any, collections::BTreeMap};
+use std::{any::Any, collections::BTreeMap, sync::Arc};
 
 use cel::{
     ExecutionError,
     common::{
         traits::{Container, Indexer, Iterable, Iterator, Sizer},
-        types::{CelInt, CelMap, CelString, MAP_TYPE, Type},
+        types::{CelInt, CelString, MAP_TYPE, Type},
         value::{CowVal, StaticVal, Val},
     },
 };
@@ -14,27 +14,25 @@ use model::quantity::Quantity;
 
 use super::semver::Version;
 
-static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
 static QUANTITY: Type = Type::new_unspecified_type("kubernetes.Quantity");
 static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
 
-/// The variable `device`.
-#[derive(Debug)]
-pub(super) struct DeviceValue(pub(super) BTreeMap<&'static str, Box<dyn Val>>);
-
-/// `device.attributes` and `device.capacity`: values by domain and name. Looking up an unknown domain gives an empty
-/// map, so that `has(device.attributes["other.example.com"].model)` is false and not an error.
-#[derive(Debug, Default)]
-pub(super) struct Domains {
-    by_name: BTreeMap<String, Domain>,
-    nothing: CelMap<'static>,
+/// A map by name that iterates in the order of its names: the variable `device`, a map of domains, or one domain.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    entries: Arc<BTreeMap<String, Entry>>,
+    /// What looking up an unknown name gives; an error when there is none.
+    default: Option<Arc<Table>>,
 }
 
-/// One domain: its name as CEL iterates over it, and the values.
+/// Values by domain.
+pub(super) type Domains = BTreeMap<String, Vec<(String, Box<dyn Val>)>>;
+
+/// A value, and its name as CEL iterates over it.
 #[derive(Debug)]
-struct Domain {
+struct Entry {
     name: CelString<'static>,
-    values: CelMap<'static>,
+    value: Box<dyn Val>,
 }
 
 /// `kubernetes.Quantity`
@@ -45,15 +43,27 @@ pub(super) struct Amount(pub(super) Quantity);
 #[derive(Clone, Debug)]
 pub(super) struct Release(pub(super) Version);
 
-impl Domains {
-    pub(super) fn insert(&mut self, domain: &str, name: &str, value: Box<dyn Val>) {
-        let entry = self.by_name.entry(domain.to_owned()).or_insert_with(|| Domain {
-            name: CelString::from(domain.to_owned()),
-            values: CelMap::default(),
-        });
-        let mut values = std::mem::take(&mut entry.values).into_inner();
-        values.insert(name.to_owned().into(), value);
-        entry.values = CelMap::from(values);
+impl Table {
+    /// The values by name.
+    pub(super) fn new(values: impl IntoIterator<Item = (String, Box<dyn Val>)>) -> Self {
+        let entry = |(text, value): (String, Box<dyn Val>)| {
+            let name = CelString::from(text.clone());
+            (text, Entry { name, value })
+        };
+        Self {
+            entries: Arc::new(values.into_iter().map(entry).collect()),
+            default: None,
+        }
+    }
+
+    /// Values by domain and name. Looking up an unknown domain gives an empty map, so that
+    /// `has(device.attributes["other.example.com"].model)` is false and not an error.
+    pub(super) fn of_domains(domains: Domains) -> Self {
+        let domain = |(name, values)| (name, Box::new(Self::new(values)) as Box<dyn Val>);
+        Self {
+            default: Some(Arc::default()),
+            ..Self::new(domains.into_iter().map(domain))
+        }
     }
 }
 
@@ -63,95 +73,57 @@ fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
         .ok_or_else(|| ExecutionError::no_such_overload("_[_]", vec![value.get_type().name().to_owned()]))
 }
 
-impl Indexer for DeviceValue {
-    fn get<'b, 'v>(&'b self, field: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+impl Indexer for Table {
+    fn get<'b, 'v>(&'b self, name: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
     where
         Self: 'v,
     {
-        let name = text(field)?;
-        match self.0.get(name) {
-            Some(value) => Ok(CowVal::Borrowed(value.as_ref())),
-            None => Err(ExecutionError::no_such_key(name)),
+        let name = text(name)?;
+        match (self.entries.get(name), &self.default) {
+            (Some(entry), _) => Ok(CowVal::Borrowed(entry.value.as_ref())),
+            (None, Some(default)) => Ok(CowVal::Borrowed(default.as_ref())),
+            (None, None) => Err(ExecutionError::no_such_key(name)),
         }
     }
 
-    fn steal<'v>(self: Box<Self>, field: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    fn steal<'v>(self: Box<Self>, name: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
     where
         Self: 'v,
     {
-        self.get(field).map(CowVal::into_owned)
+        self.get(name).map(CowVal::into_owned)
     }
 }
 
-impl Val for DeviceValue {
-    fn get_type(&self) -> &Type {
-        &DEVICE
-    }
-
-    fn cel_type() -> &'static Type {
-        &DEVICE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        let copies = self.0.iter().map(|(name, value)| (*name, value.clone_as_boxed()));
-        Box::new(Self(copies.collect()))
+impl Container for Table {
+    fn contains(&self, name: &dyn Val) -> Result<bool, ExecutionError> {
+        Ok(self.entries.contains_key(text(name)?))
     }
 }
 
-impl Indexer for Domains {
-    fn get<'b, 'v>(&'b self, domain: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let found = self.by_name.get(text(domain)?);
-        Ok(CowVal::Borrowed(found.map_or(&self.nothing, |domain| &domain.values)))
-    }
-
-    fn steal<'v>(self: Box<Self>, domain: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.get(domain).map(CowVal::into_owned)
-    }
-}
-
-impl Container for Domains {
-    fn contains(&self, domain: &dyn Val) -> Result<bool, ExecutionError> {
-        Ok(self.by_name.contains_key(text(domain)?))
-    }
-}
-
-impl Sizer for Domains {
+impl Sizer for Table {
     fn size(&self) -> CelInt {
-        CelInt::from(i64::try_from(self.by_name.len()).unwrap_or(i64::MAX))
+        CelInt::from(i64::try_from(self.entries.len()).unwrap_or(i64::MAX))
     }
 }
 
-struct Names<'b>(std::collections::btree_map::Values<'b, String, Domain>);
+struct Names<'b>(std::collections::btree_map::Values<'b, String, Entry>);
 
 impl<'b, 'v> Iterator<'b, 'v> for Names<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
-        self.0.next().map(|domain| &domain.name as &dyn Val)
+        self.0.next().map(|entry| &entry.name as &dyn Val)
     }
 }
 
-impl Iterable for Domains {
+impl Iterable for Table {
     fn iter<'b, 'v>(&'b self) -> Box<dyn Iterator<'b, 'v> + 'b>
     where
         Self: 'v,
     {
-        Box::new(Names(self.by_name.values()))
+        Box::new(Names(self.entries.values()))
     }
 }
 
-impl Val for Domains {
+impl Val for Table {
     fn get_type(&self) -> &Type {
         &MAP_TYPE
     }
@@ -183,15 +155,7 @@ impl Val for Domains {
     }
 
     fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        let mut copy = Self::default();
-        for (domain, entry) in &self.by_name {
-            for (name, value) in entry.values.inner() {
-                if let Some(name) = name.inner().downcast_ref::<CelString<'_>>() {
-                    copy.insert(domain, name.inner(), value.clone_as_boxed());
-                }
-            }
-        }
-        Box::new(copy)
+        Box::new(self.clone())
     }
 }
 
