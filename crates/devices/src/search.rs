@@ -23,8 +23,8 @@ use crate::{
     wish::{Choice, MOST_DEVICES, Wish},
 };
 
-/// About what upstream tries in its five seconds.
-pub(crate) const MOST_STEPS: u64 = 2_000_000;
+/// A fraction of a second; upstream tries a few times as many in its five.
+pub(crate) const MOST_STEPS: u64 = 1_000_000;
 
 /// A device the search has settled on.
 #[derive(Debug, Clone)]
