@@ -1,5 +1,7 @@
 //! Upstream's behaviours with devices, through the crate's front door: provisioning/dra_test and the suites of
 //! scheduling/dynamicresources.
+#![allow(clippy::unwrap_used, reason = "a fixture that cannot be built fails its test")]
+#![allow(clippy::needless_pass_by_value, reason = "fixtures are written where they are used")]
 
 #[path = "upstream/allocator.rs"]
 mod allocator;

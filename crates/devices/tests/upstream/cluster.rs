@@ -251,7 +251,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// What an attempt to place a pod with these claims says: the types that remain, or why there are none.
-    pub(crate) fn try_on(&mut self, spot: Spot<'_>, claims: &[&str]) -> Result<Vec<String>, String> {
+    pub(crate) fn try_on(&mut self, spot: Spot<'_>, claims: &[&str]) -> Answer {
         let allocation = self.attempt(spot, claims)?;
         Ok(self.names(spot, &allocation.types))
     }
@@ -263,17 +263,12 @@ impl Run {
     }
 
     /// Places a pod with these claims; all types that can have the devices remain.
-    pub(crate) fn put_on(&mut self, spot: Spot<'_>, claims: &[&str]) -> Result<Vec<String>, String> {
+    pub(crate) fn put_on(&mut self, spot: Spot<'_>, claims: &[&str]) -> Answer {
         self.put_on_keeping(spot, claims, spot.types)
     }
 
     /// Places a pod with these claims, while other filters keep only some types.
-    pub(crate) fn put_on_keeping(
-        &mut self,
-        spot: Spot<'_>,
-        claims: &[&str],
-        kept: &[&str],
-    ) -> Result<Vec<String>, String> {
+    pub(crate) fn put_on_keeping(&mut self, spot: Spot<'_>, claims: &[&str], kept: &[&str]) -> Answer {
         let allocation = self.attempt(spot, claims)?;
         let names = self.names(spot, &allocation.types);
         let kept = self.types(kept);
@@ -339,12 +334,19 @@ pub(crate) fn zones(zones: &[&str]) -> Vec<RequirementSpec> {
     vec![RequirementSpec::new(ZONE, Operator::In, zones)]
 }
 
+/// The types that remain, or why there are none.
+pub(crate) type Answer = Result<Vec<String>, String>;
+
 /// What no host can satisfy.
-pub(crate) fn nothing() -> Result<Vec<String>, String> {
+pub(crate) fn nothing() -> Answer {
     Err("no instance type can satisfy the allocation".to_owned())
 }
 
-/// The types by name.
-pub(crate) fn types(names: &[&str]) -> Result<Vec<String>, String> {
+/// These types remain.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with answers that may be refusals"
+)]
+pub(crate) fn types(names: &[&str]) -> Answer {
     Ok(names.iter().map(ToString::to_string).collect())
 }

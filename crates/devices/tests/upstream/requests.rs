@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    Cluster, GPU, all, alternative, claim, exactly, gpus, gpus_with, nothing, slice, template, types,
+    Answer, Cluster, GPU, all, alternative, claim, exactly, gpus, gpus_with, nothing, slice, template, types,
 };
 
 const ONE_TYPE: &[&str] = &["gpu-node"];
 
-fn invalid(reason: &str) -> Result<Vec<String>, String> {
+fn invalid(reason: &str) -> Answer {
     Err(format!("validating claim \"c\": {reason}"))
 }
 
@@ -308,7 +308,7 @@ fn bound(devices: &Value, groups: &[&[&str]]) -> Cluster {
 
 #[test]
 fn devices_bound_by_the_provider_match_in_what_nobody_knows_yet() {
-    let cases: [(&[&[&str]], u32, Result<Vec<String>, String>); 7] = [
+    let cases: [(&[&[&str]], u32, Answer); 7] = [
         (&[], 2, nothing()),
         (&[&["gpu-0"]], 1, nothing()),
         (&[&["gpu-1", "gpu-2"]], 2, types(ONE_TYPE)),
