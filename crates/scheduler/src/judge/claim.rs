@@ -10,6 +10,7 @@ use model::{
     plan::{Plan, PlannedClaim},
     requirement::{Operator, Requirements},
     snapshot::Snapshot,
+    vocabulary::{KeyId, ValueId},
 };
 
 use super::{
@@ -66,6 +67,12 @@ impl<'a> Context<'a> {
             vocabulary: &self.supply.vocabulary,
             choice: 0,
         })
+    }
+
+    /// Whether the claim may only use reserved capacity.
+    pub(super) fn is_reserved(&self) -> bool {
+        let capacity_type = self.requirements.get(KeyId::CAPACITY_TYPE);
+        capacity_type.is_some_and(|it| it.len() == 1 && it.admits(ValueId::RESERVED, &self.supply.vocabulary))
     }
 
     pub(super) fn all_launched(&'a self) -> impl Iterator<Item = Launched<'a>> {
@@ -171,6 +178,10 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
         return Vec::new();
     };
     if !kind.instance_type.requirements.intersects(context.requirements, vocabulary) {
+        // A claim that holds reservations keeps types that have none: they are never launched.
+        if context.is_reserved() {
+            return Vec::new();
+        }
         let detail = format!("{} does not meet the constraints", kind.name);
         verdict.violate(Rule::Options, None, Some(&context.place), detail);
         return Vec::new();

@@ -15,6 +15,7 @@ use super::{
     claim::{Context, key_of},
     daemon::Daemon,
     labels::Launched,
+    supply::Type,
 };
 use crate::{
     amounts::Dictionary,
@@ -139,6 +140,7 @@ fn check_room(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
             None => entry.fits += 1,
             Some(what) => {
                 entry.lacks = Some(what.map_or_else(|| "pods".to_owned(), |at| dictionary.name(at).to_owned()));
+                entry.fits_elsewhere |= context.is_reserved() && total.fits_any(launched.kind);
                 entry.has_terms |= running.iter().any(|it| it.has_terms);
             }
         }
@@ -154,6 +156,8 @@ struct Short {
     fits: usize,
     lacks: Option<String>,
     has_terms: bool,
+    /// An offering that the claim gave up for reserved capacity has the room.
+    fits_elsewhere: bool,
 }
 
 fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut Verdict) {
@@ -162,7 +166,7 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
     };
     let reason = if is_overlaid(context, lacks) {
         Some(Reason::Overlay)
-    } else if short.fits > 0 {
+    } else if short.fits > 0 || short.fits_elsewhere {
         Some(Reason::OtherOffering)
     } else if short.has_terms {
         Some(Reason::DaemonTerms)
@@ -193,6 +197,11 @@ impl Wanted {
             *self.amounts.entry(*at).or_default() += amount;
         }
         self.pods += 1;
+    }
+
+    fn fits_any(&self, kind: &Type) -> bool {
+        let mut offerings = kind.offerings.iter();
+        offerings.any(|it| self.exceeds(&it.allocatable, it.allowed_pods).is_none())
     }
 
     /// The first resource there is too little of; `Some(None)` when it is the number of pods.

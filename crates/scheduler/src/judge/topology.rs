@@ -19,6 +19,7 @@ use model::{
 pub(super) use self::replay::Replay;
 use self::replay::WorldKind;
 use super::{Place, Reason, Rule, Verdict, claim::ClaimView, existing, world::World};
+use crate::plugin::{Plugin, node_affinity};
 
 /// All labels that constraints and terms speak of.
 pub(super) fn keys(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<Text> {
@@ -44,6 +45,12 @@ fn keys_of(pod: &Pod) -> impl Iterator<Item = Text> {
         .chain(side(|affinity| affinity.pod_anti_affinity.as_ref()))
 }
 
+/// Whether a constraint counts nodes that the pod's own node affinity rules out.
+fn is_wide(pod: &Pod) -> bool {
+    let mut constraints = pod.spec.topology_spread_constraints.iter();
+    node_affinity::is_constrained(&pod.spec) && constraints.any(|it| *it.node_affinity_policy == *"Ignore")
+}
+
 /// A pod that no order could bind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stuck {
@@ -52,6 +59,8 @@ pub(super) struct Stuck {
     pub(super) rule: Rule,
     /// The node's domain is open for a key the pod is constrained by.
     pub(super) is_open: bool,
+    /// The pod measures skew over domains that it may not use itself.
+    pub(super) is_wide: bool,
 }
 
 pub(super) fn check(
@@ -74,7 +83,9 @@ pub(super) fn check(
     let is_known = |list: &BTreeSet<Stuck>, pod: &ObjectKey| list.iter().any(|it| it.pod == *pod);
     for it in &stuck {
         let is_open = it.is_open && !is_known(&expected, &it.pod);
-        report(it, is_open.then_some(Reason::OpenDomain), verdict);
+        let is_wide = it.is_wide && it.rule == Rule::Filter(Plugin::PodTopologySpread);
+        let reason = is_open.then_some(Reason::OpenDomain);
+        report(it, reason.or(is_wide.then_some(Reason::SpreadPolicy)), verdict);
     }
     for it in expected.iter().filter(|it| !is_known(&stuck, &it.pod)) {
         report(it, Some(Reason::OpenDomain), verdict);

@@ -11,7 +11,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{Stuck, keys_of};
+use super::{Stuck, is_wide, keys_of};
 use crate::{
     ClassId, Cluster, NodeId, SchedNode, Spreading,
     judge::{
@@ -201,6 +201,7 @@ fn stuck(cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
             place: binding.place.clone(),
             rule: Rule::Filter(plugin),
             is_open: binding.is_open,
+            is_wide: is_wide(&binding.pod),
         })
     });
     refused.collect()
