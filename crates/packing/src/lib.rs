@@ -5,7 +5,9 @@
 )]
 
 mod bitmap;
+pub mod bound;
 mod claims;
+pub mod cost;
 pub mod demand;
 mod finish;
 mod index;
