@@ -71,10 +71,10 @@ func newChronicle(scheduler *scheduling.Scheduler, pods []*corev1.Pod) (*chronic
 }
 
 // private is the address of a field upstream keeps to itself.
-func private[T any](scheduler *scheduling.Scheduler, name string) (*T, error) {
-	field := reflect.ValueOf(scheduler).Elem().FieldByName(name)
+func private[T any](of any, name string) (*T, error) {
+	field := reflect.ValueOf(of).Elem().FieldByName(name)
 	if want := reflect.TypeFor[T](); !field.IsValid() || field.Type() != want {
-		return nil, fmt.Errorf("upstream's Scheduler has no field %s of type %s", name, want)
+		return nil, fmt.Errorf("upstream's %T has no field %s of type %s", of, name, want)
 	}
 	return (*T)(unsafe.Pointer(field.UnsafeAddr())), nil
 }

@@ -28,6 +28,7 @@ type Plan struct {
 	Errors    map[string]string `json:"errors"`
 	Ignored   map[string]string `json:"ignored"`
 	Warnings  []string          `json:"warnings"`
+	Given     *Given            `json:"given,omitempty"`
 	Log       []Decision        `json:"log,omitempty"`
 }
 

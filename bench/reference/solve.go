@@ -85,6 +85,9 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 	}
 	var written *chronicle
 	if w.chronicles {
+		if plan.Given, err = givenOf(scheduler, pods); err != nil {
+			return nil, err
+		}
 		if written, err = newChronicle(scheduler, pods); err != nil {
 			return nil, err
 		}

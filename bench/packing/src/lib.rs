@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod differential;
+pub mod given;
 pub mod input;
 pub mod outcome;
 pub mod reference;

@@ -10,8 +10,9 @@ use packing::Packing;
 use packing_bench::bench::row::Row;
 use packing_bench::bench::{self, Bench};
 use packing_bench::differential::{self, Report, Shard};
+use packing_bench::given;
 use packing_bench::input::Input;
-use packing_bench::reference::Reference;
+use packing_bench::reference::{Ask, Reference};
 use packing_bench::verdict::Verdict;
 use workloads::Shape;
 use workloads::diverse::Types;
@@ -39,6 +40,9 @@ struct Differential {
     /// Only a part of them: i/n
     #[arg(long, default_value = "0/1")]
     shard: Shard,
+    /// Compares what both start from, not what they plan
+    #[arg(long)]
+    given: bool,
     /// Prints every input, not only those that differ
     #[arg(long)]
     all: bool,
@@ -96,6 +100,9 @@ fn compare(task: &Differential) -> Result<ExitCode> {
     let dir = tempfile::tempdir()?;
     let mut report = Report::default();
     let mut take = |input: Input| -> Result<()> {
+        if task.given {
+            return compare_given(&mut reference, &input);
+        }
         let row = differential::compare(&mut reference, &input)?;
         if task.all || matches!(row.verdict, Verdict::Different(_)) {
             print(&row.to_string());
@@ -120,6 +127,19 @@ fn compare(task: &Differential) -> Result<ExitCode> {
     print(&report.to_string());
     let (_, _, different) = report.counts();
     Ok(ExitCode::from(u8::from(different > 0)))
+}
+
+fn compare_given(reference: &mut Reference, input: &Input) -> Result<()> {
+    let ask = Ask {
+        log: true,
+        ..Ask::runs(1)
+    };
+    for given in reference.solve(&input.file, ask)?.iter().filter_map(|plan| plan.given.as_ref()) {
+        for line in given::differences(&input.snapshot, given) {
+            print(&format!("{} {line}", input.name));
+        }
+    }
+    Ok(())
 }
 
 fn measure(task: &Measure) -> Result<ExitCode> {

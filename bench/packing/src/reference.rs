@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use model::requirement::RequirementSpec;
 use serde::{Deserialize, Serialize};
 
+use crate::given::Given;
+
 /// A running oracle.
 pub struct Reference {
     child: Child,
@@ -73,6 +75,8 @@ pub struct Plan {
     pub construct: Cost,
     /// What solving cost.
     pub solve: Cost,
+    /// What it started from, when the log was asked for.
+    pub given: Option<Given>,
     /// Each decision in order, when asked for.
     #[serde(default)]
     pub log: Vec<Decision>,
