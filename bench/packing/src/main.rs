@@ -134,8 +134,8 @@ fn compare_given(reference: &mut Reference, input: &Input) -> Result<()> {
         log: true,
         ..Ask::runs(1)
     };
-    for given in reference.solve(&input.file, ask)?.iter().filter_map(|plan| plan.given.as_ref()) {
-        for line in given::differences(&input.snapshot, given) {
+    for plan in reference.solve(&input.file, ask)? {
+        for line in given::differences(&input.snapshot, &plan) {
             print(&format!("{} {line}", input.name));
         }
     }
