@@ -8,8 +8,9 @@
 use std::ops::Range;
 
 use packing_bench::differential::{self, Report};
+use packing_bench::given;
 use packing_bench::input::Input;
-use packing_bench::reference::Reference;
+use packing_bench::reference::{Ask, Reference};
 use packing_bench::verdict::Verdict;
 use workloads::Shape;
 use workloads::diverse::Types;
@@ -32,6 +33,25 @@ fn random_clusters_are_planned_alike(seeds: Range<u64>) {
     let dir = tempfile::tempdir().unwrap();
     let inputs = seeds.map(|seed| differential::random(seed, dir.path()).unwrap());
     assert_eq!(differences(inputs), "");
+}
+
+#[test]
+fn demand_and_supply_are_what_upstream_starts_from() {
+    let mut reference = Reference::start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ask = Ask {
+        log: true,
+        ..Ask::runs(1)
+    };
+    for seed in 0..40 {
+        let input = differential::random(seed, dir.path()).unwrap();
+        let plans = reference.solve(&input.file, ask).unwrap();
+        let found: Vec<String> = plans
+            .iter()
+            .flat_map(|plan| given::differences(&input.snapshot, plan))
+            .collect();
+        assert_eq!(found, Vec::<String>::new(), "seed {seed}");
+    }
 }
 
 #[test]

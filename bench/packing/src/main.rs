@@ -172,6 +172,10 @@ fn measure(task: &Measure) -> Result<ExitCode> {
             take(Input::generate(&workload, dir.path())?)?;
         }
     }
+    let aws = "deployment-5000-aws";
+    if task.files.is_empty() && !task.growth && task.only.as_ref().is_none_or(|part| aws.contains(part.as_str())) {
+        take(Input::deployment_on_aws(5000, dir.path())?)?;
+    }
     if let Some(path) = &task.svg {
         std::fs::write(path, bench::plot::svg(&rows))?;
     }
