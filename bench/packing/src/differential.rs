@@ -77,6 +77,17 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
+/// Compares one more run of upstream with its others: how often the judge is wrong about a plan that is right.
+pub fn compare_upstream(reference: &mut Reference, input: &Input) -> Result<Row> {
+    let plans = reference.solve(&input.file, Ask::runs(RUNS + 1))?;
+    let mut runs = plans.iter().map(Outcome::upstream);
+    let one = runs.next().context("the oracle made no run")?;
+    Ok(Row {
+        input: input.name.clone(),
+        verdict: judge(&one, &runs.collect::<Vec<_>>()),
+    })
+}
+
 /// Plans an input on both sides and compares; upstream is asked again only when its first answer is not ours.
 pub fn compare(reference: &mut Reference, input: &Input) -> Result<Row> {
     let options = Options {

@@ -32,6 +32,7 @@ enum Task {
     Bench(Measure),
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[derive(Args)]
 struct Differential {
     /// Which random clusters: 1..2000, the end excluded, or one number
@@ -43,6 +44,9 @@ struct Differential {
     /// Compares what both start from, not what they plan
     #[arg(long)]
     given: bool,
+    /// Compares upstream with itself: how often a right plan is taken for a wrong one
+    #[arg(long, conflicts_with = "given")]
+    upstream: bool,
     /// Prints every input, not only those that differ
     #[arg(long)]
     all: bool,
@@ -103,7 +107,8 @@ fn compare(task: &Differential) -> Result<ExitCode> {
         if task.given {
             return compare_given(&mut reference, &input);
         }
-        let row = differential::compare(&mut reference, &input)?;
+        let compare = if task.upstream { differential::compare_upstream } else { differential::compare };
+        let row = compare(&mut reference, &input)?;
         if task.all || matches!(row.verdict, Verdict::Different(_)) {
             print(&row.to_string());
         }
