@@ -1,6 +1,7 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
 mod bench;
+mod catalogue;
 mod cluster;
 mod conformance;
 mod layers;
@@ -35,6 +36,7 @@ enum Task {
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
+    Catalogue(catalogue::Catalogue),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Task::Bench(task) => bench::run(&task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
+        Task::Catalogue(task) => catalogue::run(&task),
     };
     match done {
         Ok(code) => code,
