@@ -55,7 +55,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "workloads",
-        sees: &["model"],
+        sees: &["catalogue", "model"],
         pure: true,
     },
     Layer {

@@ -1,6 +1,7 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
 mod bench;
+mod catalogue;
 mod cluster;
 mod conformance;
 mod layers;
@@ -38,6 +39,7 @@ enum Task {
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
+    Catalogue(catalogue::Catalogue),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Task::Differential(task) => packing::run("differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
+        Task::Catalogue(task) => catalogue::run(&task),
     };
     match done {
         Ok(code) => code,
