@@ -90,7 +90,7 @@ impl Run<'_> {
 
     /// The hosts of a word that the rules leave open.
     #[inline]
-    fn open_hosts(&self, at: usize) -> u64 {
+    pub(super) fn open_hosts(&self, at: usize) -> u64 {
         let mut open = u64::MAX;
         for rule in &self.rules.hosts {
             open &= self.topology.open_hosts(*rule, at);

@@ -271,11 +271,21 @@ impl Run<'_> {
 
     /// Whether a new claim of a template takes the pod.
     pub(super) fn probe_template(&mut self, candidate: Candidate, template: usize) -> Result<Opening, TemplateRefusal> {
+        self.probe_template_from(candidate, template, self.template_states[template])
+    }
+
+    /// The same for a claim that begins in a narrower state than its template.
+    pub(super) fn probe_template_from(
+        &mut self,
+        candidate: Candidate,
+        template: usize,
+        state: StateId,
+    ) -> Result<Opening, TemplateRefusal> {
         self.work.probes += 1;
         let rows = self.limits[template].open().map_err(TemplateRefusal::Limit)?.clone();
         let start = Start {
             template,
-            state: self.template_states[template],
+            state,
             claim: None,
         };
         let is_best_effort =
