@@ -21,13 +21,10 @@ mod variant;
 mod zone;
 mod zone_balance;
 
-
 pub use budget::Budget;
 pub use pattern::{Bin, Packed, Place};
 pub use portfolio::{Candidate, PassReport, Portfolio, portfolio};
-pub use problem::{
-    Amounts, CPU, Class, Group, MEMORY, Offer, PODS, Pool, Problem, Reach, Room, Spread, WIDTH, Zones,
-};
+pub use problem::{Amounts, CPU, Class, Group, MEMORY, Offer, PODS, Pool, Problem, Reach, Room, Spread, WIDTH, Zones};
 pub use variant::{Settings, Variant};
 
 pub(crate) use item::Kind;

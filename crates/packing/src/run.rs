@@ -138,7 +138,8 @@ impl Decisions {
 
     fn get(&self, state: StateId) -> Option<Decision> {
         let seen = self.seen.get(state as usize);
-        seen.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, decision)| *decision)
+        seen.filter(|(stamp, _)| *stamp == self.stamp)
+            .map(|(_, decision)| *decision)
     }
 
     fn set(&mut self, state: StateId, decision: Decision) {
@@ -224,6 +225,12 @@ impl<'p> Run<'p> {
             }
         }
         queue.into()
+    }
+
+    /// Places what existing nodes take, at the first step of each ladder; returns the rest in order.
+    pub(crate) fn place_on_nodes(&mut self, queue: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        let is_left = |pod: &u32| !self.place_on_node(*pod);
+        queue.into_iter().filter(is_left).collect()
     }
 
     /// Finds a pod a place, if there is one.

@@ -44,7 +44,11 @@ pub(super) fn ascend(market: &Market, needs: &[Need], starts: &[Vec<f64>]) -> Pr
 /// The mean value of the pods of each need.
 fn per_need(needs: &[Need], classes: &[f64]) -> Vec<f64> {
     let value = |need: &Need| {
-        let sum: f64 = need.classes.iter().map(|(class, count)| classes[*class] * f64::from(*count)).sum();
+        let sum: f64 = need
+            .classes
+            .iter()
+            .map(|(class, count)| classes[*class] * f64::from(*count))
+            .sum();
         let pods: f64 = need.classes.iter().map(|(_, count)| f64::from(*count)).sum();
         sum / pods
     };
@@ -67,7 +71,12 @@ impl<'a> Climb<'a> {
     fn new(market: &'a Market, needs: &'a [Need], values: Vec<f64>) -> Self {
         let first = |node: &Node| cheapest(market, node, &values, single_prices(node));
         let prices = market.offers.iter().map(first).collect();
-        Self { market, needs, values, prices }
+        Self {
+            market,
+            needs,
+            values,
+            prices,
+        }
     }
 
     fn run(mut self) -> Found {
@@ -80,7 +89,14 @@ impl<'a> Climb<'a> {
         self.mend();
         let room_prices = self.room_prices();
         let bound = self.bound(&room_prices);
-        Found { bound, proof: Proof { values: self.values, prices: self.prices, room_prices } }
+        Found {
+            bound,
+            proof: Proof {
+                values: self.values,
+                prices: self.prices,
+                room_prices,
+            },
+        }
     }
 
     /// Makes the values right for every offer, as large as the prices allow; tells which offers hold values down, and
@@ -113,8 +129,12 @@ impl<'a> Climb<'a> {
                 *held += value * as_score(need.count());
             }
         }
-        let mut holders: Vec<(f64, usize)> =
-            held.into_iter().enumerate().filter(|(_, held)| *held > 0.0).map(|(at, held)| (held, at)).collect();
+        let mut holders: Vec<(f64, usize)> = held
+            .into_iter()
+            .enumerate()
+            .filter(|(_, held)| *held > 0.0)
+            .map(|(at, held)| (held, at))
+            .collect();
         holders.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         holders
     }
@@ -141,9 +161,8 @@ impl<'a> Climb<'a> {
         let pods = self.needs.iter().zip(&self.values);
         let values: f64 = pods.map(|(need, value)| as_score(need.count()) * value).sum();
         let rooms = self.market.rooms.iter().zip(room_prices);
-        let taken = rooms.map(|((node, count), prices)| {
-            f64::from(*count) * node.worth(self.market, &self.values, prices).0
-        });
+        let taken =
+            rooms.map(|((node, count), prices)| f64::from(*count) * node.worth(self.market, &self.values, prices).0);
         values - taken.sum::<f64>()
     }
 }
@@ -166,7 +185,10 @@ fn single_prices(node: &Node) -> Vec<Prices> {
 /// The prices by which the node holds least for their own money: what counts is where prices lead once they are scaled.
 fn cheapest(market: &Market, node: &Node, values: &[f64], candidates: Vec<Prices>) -> Prices {
     let worth = |prices: &Prices| node.worth(market, values, prices).0;
-    let best = candidates.into_iter().map(|prices| (worth(&prices), prices)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let best = candidates
+        .into_iter()
+        .map(|prices| (worth(&prices), prices))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or([0.0; WIDTH], |(_, prices)| prices)
 }
 
@@ -218,6 +240,9 @@ fn along(market: &Market, node: &Node, values: &[f64], prices: Prices, direction
     }
     let candidates = [prices, at(low), at(high)];
     let worth = |prices: &Prices| node.worth(market, values, prices).0;
-    let best = candidates.iter().map(|prices| (worth(prices), prices)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let best = candidates
+        .iter()
+        .map(|prices| (worth(prices), prices))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or(prices, |(_, best)| *best)
 }

@@ -12,7 +12,11 @@ const FINE: i128 = 1 << 24;
 /// The bound the values prove, scaled down by as much as the worst offer is overrun.
 pub(super) fn certify(market: &Market, needs: &[Need], proof: &Proof) -> u64 {
     let values: Vec<i128> = proof.values.iter().map(|value| whole(*value, 1.0)).collect();
-    let sum: i128 = needs.iter().zip(&values).map(|(need, value)| i128::from(need.count()) * value).sum();
+    let sum: i128 = needs
+        .iter()
+        .zip(&values)
+        .map(|(need, value)| i128::from(need.count()) * value)
+        .sum();
     let (mut price, mut worth) = (1, 1);
     for (node, prices) in market.offers.iter().zip(&proof.prices) {
         let held = most(market, node, &values, prices).max(1);
@@ -23,7 +27,9 @@ pub(super) fn certify(market: &Market, needs: &[Need], proof: &Proof) -> u64 {
         }
     }
     let rooms = market.rooms.iter().zip(&proof.room_prices);
-    let taken: i128 = rooms.map(|((node, count), prices)| i128::from(*count) * most(market, node, &values, prices)).sum();
+    let taken: i128 = rooms
+        .map(|((node, count), prices)| i128::from(*count) * most(market, node, &values, prices))
+        .sum();
     let rest = sum - taken / FINE - 1;
     scaled(rest.max(0), price, worth)
 }
@@ -53,21 +59,31 @@ fn scaled(number: i128, price: i128, worth: i128) -> u64 {
 fn most(market: &Market, node: &Node, values: &[i128], prices: &Prices) -> i128 {
     let prices = prices.map(|price| whole(price, 16_777_216.0));
     let cost = |amounts: &[i64]| -> i128 {
-        prices.iter().zip(amounts).map(|(price, amount)| price.saturating_mul(i128::from(*amount))).sum()
+        prices
+            .iter()
+            .zip(amounts)
+            .map(|(price, amount)| price.saturating_mul(i128::from(*amount)))
+            .sum()
     };
     let mut worth = cost(&node.allocatable.0.map(|amount| amount.max(0)));
     for run in node.open.chunk_by(|a, b| a.group.is_some() && a.group == b.group) {
         let extra = |open: &Open| (values[open.need] * FINE - cost(&market.requests[open.need].0)).max(0);
         let each: i128 = run.iter().map(|open| i128::from(open.most) * extra(open)).sum();
         let largest = run.iter().map(extra).max().unwrap_or(0);
-        let shared = run.first().and_then(|open| open.group).map(|group| largest * i128::from(market.group_max[group]));
+        let shared = run
+            .first()
+            .and_then(|open| open.group)
+            .map(|group| largest * i128::from(market.group_max[group]));
         worth += shared.map_or(each, |shared| shared.min(each));
     }
     worth
 }
 
 /// A number that is not negative in whole units of `1 / scale`, rounded down.
-#[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and any result is a valid price")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the cast saturates, and any result is a valid price"
+)]
 fn whole(number: f64, scale: f64) -> i128 {
     i128::from((number.max(0.0) * scale).min(9e18) as i64)
 }

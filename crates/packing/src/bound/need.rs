@@ -30,14 +30,29 @@ impl Need {
 pub(super) fn needs(problem: &Problem) -> Vec<Need> {
     let mut merged: BTreeMap<(usize, Amounts, u32, Option<usize>), Vec<(usize, u32)>> = BTreeMap::new();
     for (at, class) in problem.classes.iter().enumerate().filter(|(_, class)| class.count > 0) {
-        let key = (class.reach, class.requests, per_node(problem, class), class.groups.first().copied());
+        let key = (
+            class.reach,
+            class.requests,
+            per_node(problem, class),
+            class.groups.first().copied(),
+        );
         merged.entry(key).or_default().push((at, class.count));
     }
-    let need = |((reach, requests, per_node, group), classes)| Need { requests, reach, per_node, group, classes };
+    let need = |((reach, requests, per_node, group), classes)| Need {
+        requests,
+        reach,
+        per_node,
+        group,
+        classes,
+    };
     merged.into_iter().map(need).collect()
 }
 
 fn per_node(problem: &Problem, class: &Class) -> u32 {
     let alone = if class.carries & class.repels == 0 { u32::MAX } else { 1 };
-    class.groups.iter().map(|&group| problem.groups[group].max).fold(alone, u32::min)
+    class
+        .groups
+        .iter()
+        .map(|&group| problem.groups[group].max)
+        .fold(alone, u32::min)
 }

@@ -52,7 +52,9 @@ pub(super) struct Open {
 impl Market {
     /// What is for sale and what there is.
     pub(super) fn new(problem: &Problem, needs: &[Need]) -> Self {
-        let kinds: Vec<Kind> = (0..problem.reaches.len()).map(|reach| Kind { reach, zone: None }).collect();
+        let kinds: Vec<Kind> = (0..problem.reaches.len())
+            .map(|reach| Kind { reach, zone: None })
+            .collect();
         let listed = markets(problem, &kinds, |offer| Some(problem.offers[offer].price));
         let offers = listed.iter().flat_map(|market| {
             let node = |it: &crate::cost::Listing| Node::new(needs, &market.kinds, it.allocatable, it.price);
@@ -63,7 +65,9 @@ impl Market {
             let kinds = signature(&kinds, |kind| kind.has_room(problem, at));
             *rooms.entry((kinds, room.free)).or_default() += 1;
         }
-        let rooms = rooms.into_iter().map(|((kinds, free), count)| (Node::new(needs, &kinds, free, 0), count));
+        let rooms = rooms
+            .into_iter()
+            .map(|((kinds, free), count)| (Node::new(needs, &kinds, free, 0), count));
         Self {
             offers: offers.filter(|node| !node.open.is_empty()).collect(),
             rooms: rooms.filter(|(node, _)| !node.open.is_empty()).collect(),
@@ -88,11 +92,20 @@ impl Node {
             let fits = need.requests.fits(&allocatable);
             let most = need.requests.times_in(&allocatable).min(need.per_node);
             let most = most.min(u32::try_from(need.count()).unwrap_or(u32::MAX));
-            (reached && fits && most > 0).then_some(Open { need: at, most, group: need.group })
+            (reached && fits && most > 0).then_some(Open {
+                need: at,
+                most,
+                group: need.group,
+            })
         };
         let mut open: Vec<Open> = needs.iter().enumerate().filter_map(open).collect();
         open.sort_by_key(|open| (open.group, open.need));
-        Self { allocatable, price, open, room: as_weights(&allocatable) }
+        Self {
+            allocatable,
+            price,
+            open,
+            room: as_weights(&allocatable),
+        }
     }
 
     /// The most the node can hold at these values by these prices, and how that changes with the prices.
@@ -124,10 +137,19 @@ impl Gain {
                 best = if extra > best.0 { (extra, open.need) } else { best };
             }
         }
-        let max = run.first().and_then(|open| open.group).map(|group| f64::from(market.group_max[group]));
+        let max = run
+            .first()
+            .and_then(|open| open.group)
+            .map(|group| f64::from(market.group_max[group]));
         match max.filter(|max| max * best.0 < each) {
-            Some(max) => Self { value: max * best.0, limited: Some((best.1, max)) },
-            None => Self { value: each, limited: None },
+            Some(max) => Self {
+                value: max * best.0,
+                limited: Some((best.1, max)),
+            },
+            None => Self {
+                value: each,
+                limited: None,
+            },
         }
     }
 

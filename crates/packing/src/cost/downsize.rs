@@ -32,7 +32,10 @@ fn cheaper(space: &Space, market: &Market, node: &Bought, need: &Amounts) -> Opt
     let keeps_limit = |offer: &Listing| {
         market.limited_pool.is_none() || space.problem.offers[offer.offer].capacity.fits(&mine.capacity)
     };
-    let affordable = market.offers.iter().take_while(|offer| offer.price < node.listing.price);
+    let affordable = market
+        .offers
+        .iter()
+        .take_while(|offer| offer.price < node.listing.price);
     let mut enough = affordable.filter(|offer| need.fits(&offer.allocatable) && keeps_limit(offer));
     enough.next().copied()
 }
@@ -43,6 +46,10 @@ fn contents(space: &Space, node: &Bought) -> (Amounts, BitSet) {
     for (item, count) in &node.pods {
         need.add(&space.items[*item].requests, *count);
     }
-    let kinds = node.pods.iter().map(|(item, _)| position(space.items[*item].kind)).collect();
+    let kinds = node
+        .pods
+        .iter()
+        .map(|(item, _)| position(space.items[*item].kind))
+        .collect();
     (need, kinds)
 }

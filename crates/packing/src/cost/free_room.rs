@@ -27,11 +27,16 @@ pub(crate) fn use_rooms(space: &Space, values: &[f64], left: &mut Left, budget: 
             break;
         }
         let kinds = signature(&space.kinds, |kind| kind.has_room(space.problem, room));
-        let lane = lanes.entry(kinds).or_insert_with_key(|kinds| {
-            Lane::new(space, values, &left.pods, |kind| kinds.contains(position(kind)))
-        });
+        let lane = lanes
+            .entry(kinds)
+            .or_insert_with_key(|kinds| Lane::new(space, values, &left.pods, |kind| kinds.contains(position(kind))));
         let it = &rooms[room];
-        let start = Start { free: it.free, groups: &it.groups, carries: it.carries, repels: it.repels };
+        let start = Start {
+            free: it.free,
+            groups: &it.groups,
+            carries: it.carries,
+            repels: it.repels,
+        };
         let best = knapsack.fill(lane, &start, values, &left.pods);
         budget.spend(1 + knapsack.steps());
         let Some((_, filling)) = best else { continue };

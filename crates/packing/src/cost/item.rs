@@ -72,7 +72,10 @@ pub(crate) fn items(problem: &Problem) -> (Vec<Item>, Vec<Kind>) {
     let mut merged: BTreeMap<Look, Vec<(usize, u32)>> = BTreeMap::new();
     for part in &parts {
         let class = &problem.classes[part.class];
-        let kind = Kind { reach: class.reach, zone: part.zone };
+        let kind = Kind {
+            reach: class.reach,
+            zone: part.zone,
+        };
         let look = Look {
             requests: std::cmp::Reverse(class.requests),
             kind: kinds.binary_search(&kind).unwrap_or_default(),
@@ -95,7 +98,10 @@ pub(crate) fn items(problem: &Problem) -> (Vec<Item>, Vec<Kind>) {
 }
 
 fn kinds(problem: &Problem, parts: &[Part]) -> Vec<Kind> {
-    let of = |part: &Part| Kind { reach: problem.classes[part.class].reach, zone: part.zone };
+    let of = |part: &Part| Kind {
+        reach: problem.classes[part.class].reach,
+        zone: part.zone,
+    };
     let mut kinds: Vec<Kind> = parts.iter().map(of).collect();
     kinds.sort_unstable();
     kinds.dedup();

@@ -31,7 +31,10 @@ impl Lane {
             let shape = space.shape_of[item];
             match lane.shapes.last_mut().filter(|last| last.shape == shape) {
                 Some(last) => last.items.push(item),
-                None => lane.shapes.push(LaneShape { shape, items: vec![item] }),
+                None => lane.shapes.push(LaneShape {
+                    shape,
+                    items: vec![item],
+                }),
             }
             lane.by_value.push(item);
         }
@@ -53,7 +56,9 @@ impl Lane {
 
     /// Each shape with its most valuable item.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.shapes.iter().filter_map(|shape| Some((shape.shape, *shape.items.first()?)))
+        self.shapes
+            .iter()
+            .filter_map(|shape| Some((shape.shape, *shape.items.first()?)))
     }
 }
 
@@ -73,7 +78,12 @@ pub(crate) struct Start<'a> {
 impl Start<'_> {
     /// An empty node.
     pub(crate) fn empty(free: Amounts) -> Self {
-        Self { free, groups: &[], carries: 0, repels: 0 }
+        Self {
+            free,
+            groups: &[],
+            carries: 0,
+            repels: 0,
+        }
     }
 }
 
@@ -136,7 +146,11 @@ impl<'a> Knapsack<'a> {
                 Some(order) => self.fill_by_score(order, lane, values, left),
                 None => self.fill_by_value(lane, left),
             }
-            let value = self.taken.iter().map(|&item| values[item] * f64::from(self.used[item])).sum();
+            let value = self
+                .taken
+                .iter()
+                .map(|&item| values[item] * f64::from(self.used[item]))
+                .sum();
             if value > 0.0 && best.as_ref().is_none_or(|(most, _)| value > *most) {
                 let filling = self.taken.iter().map(|&item| (item, self.used[item])).collect();
                 best = Some((value, filling));
@@ -202,11 +216,22 @@ impl<'a> Knapsack<'a> {
             if !shape.requests.fits(&self.free) {
                 return false;
             }
-            while lane_shape.items.get(*cursor).is_some_and(|&item| self.is_blocked(item, left)) {
+            while lane_shape
+                .items
+                .get(*cursor)
+                .is_some_and(|&item| self.is_blocked(item, left))
+            {
                 *cursor += 1;
             }
-            let Some(&item) = lane_shape.items.get(*cursor) else { return false };
-            let share: f64 = shape.weights.iter().zip(&scale).map(|(weight, scale)| weight * scale).sum();
+            let Some(&item) = lane_shape.items.get(*cursor) else {
+                return false;
+            };
+            let share: f64 = shape
+                .weights
+                .iter()
+                .zip(&scale)
+                .map(|(weight, scale)| weight * scale)
+                .sum();
             let score = match order {
                 Order::Share => values[item] / share,
                 Order::LargeShare => values[item] * values[item] / share,
@@ -234,7 +259,11 @@ impl<'a> Knapsack<'a> {
             allowed = allowed.min(1);
         }
         for &group in &it.groups {
-            allowed = allowed.min(self.space.problem.groups[group].max.saturating_sub(self.in_group[group]));
+            allowed = allowed.min(
+                self.space.problem.groups[group]
+                    .max
+                    .saturating_sub(self.in_group[group]),
+            );
         }
         allowed
     }

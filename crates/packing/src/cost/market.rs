@@ -50,10 +50,21 @@ pub(crate) fn markets(problem: &Problem, kinds: &[Kind], price: impl Fn(usize) -
             continue;
         }
         let limited = problem.pools.get(it.pool).is_some_and(super::problem::Pool::is_limited);
-        let listing = Listing { offer, allocatable: it.allocatable, price };
-        grouped.entry((signature, limited.then_some(it.pool))).or_default().push(listing);
+        let listing = Listing {
+            offer,
+            allocatable: it.allocatable,
+            price,
+        };
+        grouped
+            .entry((signature, limited.then_some(it.pool)))
+            .or_default()
+            .push(listing);
     }
-    let market = |((kinds, limited_pool), offers)| Market { kinds, limited_pool, offers: unbeaten(offers) };
+    let market = |((kinds, limited_pool), offers)| Market {
+        kinds,
+        limited_pool,
+        offers: unbeaten(offers),
+    };
     let markets = grouped.into_iter().map(market).collect();
     without_beaten_elsewhere(markets)
 }
@@ -83,7 +94,9 @@ fn without_beaten_elsewhere(markets: Vec<Market>) -> Vec<Market> {
     for at in order {
         let mut market = markets[at].clone();
         let rivals: Vec<&Market> = kept.iter().filter(|rival| rival.is_open_to_all_of(&market)).collect();
-        market.offers.retain(|offer| !rivals.iter().any(|rival| rival.has_better(offer)));
+        market
+            .offers
+            .retain(|offer| !rivals.iter().any(|rival| rival.has_better(offer)));
         if !market.offers.is_empty() {
             kept.push(market);
         }

@@ -38,6 +38,9 @@ impl Packed {
 
     /// Nodes to buy.
     pub fn nodes(&self) -> usize {
-        self.bins.iter().filter(|bin| matches!(bin.place, Place::Offer(_))).count()
+        self.bins
+            .iter()
+            .filter(|bin| matches!(bin.place, Place::Offer(_)))
+            .count()
     }
 }

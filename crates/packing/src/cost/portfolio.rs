@@ -81,7 +81,9 @@ pub fn portfolio(problem: &Problem, settings: &Settings) -> Portfolio {
             settings,
             variant,
             // Pods that fit no offer of the variant may use any.
-            rest: listed.contains(&None).then(|| listed.iter().map(Option::is_some).collect()),
+            rest: listed
+                .contains(&None)
+                .then(|| listed.iter().map(Option::is_some).collect()),
         };
         search.run(&mut budget, &mut found);
         if budget.is_used_up() {
@@ -111,7 +113,8 @@ impl Search<'_> {
     fn run(&self, budget: &mut Budget, found: &mut Portfolio) {
         let is_first = found.passes.is_empty();
         let whole = self.rest.as_ref().map(|_| {
-            self.space.with_prices(|offer| Some(self.space.problem.offers[offer].price + self.settings.node_surcharge))
+            self.space
+                .with_prices(|offer| Some(self.space.problem.offers[offer].price + self.settings.node_surcharge))
         });
         let mut worth = values(&self.space);
         if let Some(whole) = &whole {
@@ -140,13 +143,21 @@ impl Search<'_> {
         if let Some((report, pass)) = best {
             let packed = self.packed(&pass);
             let price = total(self.space.problem, &packed);
-            found.candidates.push(Candidate { variant: self.variant, pass: report.pass, packed, price });
+            found.candidates.push(Candidate {
+                variant: self.variant,
+                pass: report.pass,
+                packed,
+                price,
+            });
         }
     }
 
     fn pass(&self, whole: Option<&Space>, values: &[f64], bias: f64, budget: &mut Budget) -> Pass {
         let pools = self.space.problem.pools.clone();
-        let mut left = Left { pods: self.space.counts(), pools };
+        let mut left = Left {
+            pods: self.space.counts(),
+            pools,
+        };
         let rooms = use_rooms(&self.space, values, &mut left, budget);
         let mut bought = ratio_greedy(&self.space, values, bias, &mut left, budget);
         if let Some(whole) = whole {
@@ -176,18 +187,33 @@ impl Search<'_> {
         let mut bins = Vec::new();
         for (room, filling) in &pass.rooms {
             let pods = queues.draw(filling);
-            bins.push(Bin { place: Place::Room(*room), pods, is_zone_settled: true });
+            bins.push(Bin {
+                place: Place::Room(*room),
+                pods,
+                is_zone_settled: true,
+            });
         }
         let mut balance = ZoneBalance::new(space.problem, self.settings.zone_tolerance);
         for node in &pass.bought {
             let is_zone_settled = is_settled(space, node);
-            let twins = if is_zone_settled { vec![node.listing.offer] } else { balance.twins(space, node) };
+            let twins = if is_zone_settled {
+                vec![node.listing.offer]
+            } else {
+                balance.twins(space, node)
+            };
             for _ in 0..node.copies {
                 let offer = balance.deal(space.problem, &twins).unwrap_or(node.listing.offer);
-                bins.push(Bin { place: Place::Offer(offer), pods: queues.draw(&node.pods), is_zone_settled });
+                bins.push(Bin {
+                    place: Place::Offer(offer),
+                    pods: queues.draw(&node.pods),
+                    is_zone_settled,
+                });
             }
         }
-        Packed { bins, unplaced: queues.rest() }
+        Packed {
+            bins,
+            unplaced: queues.rest(),
+        }
     }
 }
 
@@ -217,7 +243,9 @@ fn per_class(space: &Space, values: &[f64]) -> Vec<f64> {
             sums[*class].1 += f64::from(*count);
         }
     }
-    sums.into_iter().map(|(sum, pods)| if pods > 0.0 { sum / pods } else { 0.0 }).collect()
+    sums.into_iter()
+        .map(|(sum, pods)| if pods > 0.0 { sum / pods } else { 0.0 })
+        .collect()
 }
 
 /// Gives the pods of items out, class by class.
@@ -229,7 +257,10 @@ struct Queues<'a> {
 
 impl<'a> Queues<'a> {
     fn new(space: &'a Space<'a>) -> Self {
-        Self { space, at: vec![(0, 0); space.items.len()] }
+        Self {
+            space,
+            at: vec![(0, 0); space.items.len()],
+        }
     }
 
     /// The classes of one node's pods, the largest requests first.

@@ -53,7 +53,11 @@ pub(crate) fn ratio_greedy(
         if budget.is_used_up() {
             break;
         }
-        if !head.filling.as_ref().is_some_and(|filling| is_there(filling, &left.pods)) {
+        if !head
+            .filling
+            .as_ref()
+            .is_some_and(|filling| is_there(filling, &left.pods))
+        {
             if shop.refill(&mut head, left) {
                 shop.heap.push(head);
             }
@@ -70,7 +74,10 @@ pub(crate) fn ratio_greedy(
 
 fn biased(values: &[f64], bias: f64) -> Vec<f64> {
     let top = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    values.iter().map(|value| value * (1.0 + bias * (value / top))).collect()
+    values
+        .iter()
+        .map(|value| value * (1.0 + bias * (value / top)))
+        .collect()
 }
 
 /// Whether a node could be filled so with what is left.
@@ -94,16 +101,26 @@ impl<'a> Shop<'a> {
         let lanes: Vec<Lane> = space.markets.iter().map(lane).collect();
         let entries = space.markets.iter().enumerate().flat_map(|(market, it)| {
             let lane = &lanes[market];
-            it.offers.iter().filter_map(move |listing| Entry::hopeful(space, values, lane, market, listing))
+            it.offers
+                .iter()
+                .filter_map(move |listing| Entry::hopeful(space, values, lane, market, listing))
         });
         let heap = entries.collect();
-        Self { space, values, lanes, knapsack: Knapsack::new(space), heap }
+        Self {
+            space,
+            values,
+            lanes,
+            knapsack: Knapsack::new(space),
+            heap,
+        }
     }
 
     /// Looks at an offer again; false when nothing that is left fits it.
     fn refill(&mut self, entry: &mut Entry, left: &Left) -> bool {
         let start = Start::empty(entry.listing.allocatable);
-        let filled = self.knapsack.fill(&self.lanes[entry.market], &start, self.values, &left.pods);
+        let filled = self
+            .knapsack
+            .fill(&self.lanes[entry.market], &start, self.values, &left.pods);
         let Some((value, filling)) = filled else { return false };
         entry.ratio = as_score(entry.listing.price) / value;
         entry.filling = Some(filling);
@@ -115,7 +132,10 @@ impl<'a> Shop<'a> {
         let filling = entry.filling.as_ref()?;
         let offer = &self.space.problem.offers[entry.listing.offer];
         let by_pods = filling.iter().map(|(item, count)| left.pods[*item] / count).min()?;
-        let by_limit = left.pools.get(offer.pool).map_or(u32::MAX, |pool| pool.allows(&offer.capacity));
+        let by_limit = left
+            .pools
+            .get(offer.pool)
+            .map_or(u32::MAX, |pool| pool.allows(&offer.capacity));
         let copies = by_pods.min(by_limit);
         if copies == 0 {
             return None;
@@ -129,7 +149,11 @@ impl<'a> Shop<'a> {
         if filling.iter().any(|(item, _)| left.pods[*item] == 0) {
             self.lanes.iter_mut().for_each(|lane| lane.drop_exhausted(&left.pods));
         }
-        Some(Bought { listing: entry.listing, pods: filling.clone(), copies })
+        Some(Bought {
+            listing: entry.listing,
+            pods: filling.clone(),
+            copies,
+        })
     }
 }
 
@@ -155,12 +179,21 @@ impl Entry {
             let shares: [f64; WIDTH] = std::array::from_fn(|r| shape.weights[r] * scale[r]);
             let both = f64::midpoint(shares[0], shares[1]);
             for (most, share) in most.iter_mut().zip(shares.into_iter().chain([both])) {
-                *most = most.max(if share > 0.0 { values[item] / share } else { f64::INFINITY });
+                *most = most.max(if share > 0.0 {
+                    values[item] / share
+                } else {
+                    f64::INFINITY
+                });
             }
         }
         let value = most.into_iter().fold(f64::INFINITY, f64::min);
         let ratio = as_score(listing.price) / value;
-        (value > 0.0).then_some(Self { ratio, market, listing: *listing, filling: None })
+        (value > 0.0).then_some(Self {
+            ratio,
+            market,
+            listing: *listing,
+            filling: None,
+        })
     }
 }
 

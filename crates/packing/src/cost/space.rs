@@ -38,7 +38,14 @@ impl<'a> Space<'a> {
         let (items, kinds) = items(problem);
         let markets = markets(problem, &kinds, price);
         let (shapes, shape_of) = shapes(&items);
-        Self { problem, items, kinds, shapes, shape_of, markets }
+        Self {
+            problem,
+            items,
+            kinds,
+            shapes,
+            shape_of,
+            markets,
+        }
     }
 
     /// The same items in other markets.
@@ -66,7 +73,10 @@ fn shapes(items: &[Item]) -> (Vec<Shape>, Vec<usize>) {
     for item in items {
         if shapes.last().is_none_or(|shape| shape.requests != item.requests) {
             let weights = as_weights(&item.requests);
-            shapes.push(Shape { requests: item.requests, weights });
+            shapes.push(Shape {
+                requests: item.requests,
+                weights,
+            });
         }
         shape_of.push(shapes.len() - 1);
     }

@@ -31,8 +31,10 @@ pub(crate) fn robust_prices(problem: &Problem, count: usize) -> Vec<u64> {
     let mut prices = vec![0; problem.offers.len()];
     for market in by_market(problem) {
         for &offer in &market {
-            let cheapest: Vec<u64> =
-                holders(problem, &market, offer).take(count.max(1)).map(|at| problem.offers[at].price).collect();
+            let cheapest: Vec<u64> = holders(problem, &market, offer)
+                .take(count.max(1))
+                .map(|at| problem.offers[at].price)
+                .collect();
             prices[offer] = cheapest.iter().sum::<u64>() / cheapest.len().max(1) as u64;
         }
     }
@@ -41,5 +43,8 @@ pub(crate) fn robust_prices(problem: &Problem, count: usize) -> Vec<u64> {
 
 fn holders<'a>(problem: &'a Problem, market: &'a [usize], offer: usize) -> impl Iterator<Item = usize> + 'a {
     let need = problem.offers[offer].allocatable;
-    market.iter().copied().filter(move |&at| need.fits(&problem.offers[at].allocatable))
+    market
+        .iter()
+        .copied()
+        .filter(move |&at| need.fits(&problem.offers[at].allocatable))
 }

@@ -26,7 +26,10 @@ pub(crate) fn values(space: &Space) -> Vec<f64> {
 fn value(space: &Space, item: usize) -> f64 {
     let item = &space.items[item];
     let weights = as_weights(&item.requests);
-    let open = space.markets.iter().filter(|market| market.kinds.contains(position(item.kind)));
+    let open = space
+        .markets
+        .iter()
+        .filter(|market| market.kinds.contains(position(item.kind)));
     let listings = open.flat_map(|market| &market.offers);
     let shares = listings
         .filter(|listing| item.requests.fits(&listing.allocatable))
@@ -45,7 +48,10 @@ pub(crate) fn cheapest_share(problem: &Problem, reach: usize, zone: Option<usize
 }
 
 fn largest_share(weights: &[f64], allocatable: &Amounts) -> f64 {
-    let shares = weights.iter().zip(inverse(allocatable)).map(|(weight, inverse)| weight * inverse);
+    let shares = weights
+        .iter()
+        .zip(inverse(allocatable))
+        .map(|(weight, inverse)| weight * inverse);
     shares.fold(0.0, f64::max)
 }
 
@@ -57,7 +63,11 @@ fn finite(value: f64) -> f64 {
 pub(crate) fn learn(values: &[f64], bought: &[Bought]) -> Vec<f64> {
     let mut paid = vec![(0.0, 0.0); values.len()];
     for node in bought {
-        let worth: f64 = node.pods.iter().map(|(item, count)| values[*item] * f64::from(*count)).sum();
+        let worth: f64 = node
+            .pods
+            .iter()
+            .map(|(item, count)| values[*item] * f64::from(*count))
+            .sum();
         for (item, count) in &node.pods {
             let pods = f64::from(*count) * f64::from(node.copies);
             paid[*item].0 += pods * values[*item] * as_score(node.listing.price) / worth;

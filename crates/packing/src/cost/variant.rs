@@ -95,7 +95,11 @@ fn demand(problem: &Problem) -> Amounts {
 
 /// The machine's size: its full capacity where the caller told it.
 fn machine(offer: &Offer) -> &Amounts {
-    if offer.capacity.0[CPU] > 0 { &offer.capacity } else { &offer.allocatable }
+    if offer.capacity.0[CPU] > 0 {
+        &offer.capacity
+    } else {
+        &offer.allocatable
+    }
 }
 
 /// Memory per cpu as a power of two, to the nearest; machines are sold in such steps.

@@ -46,10 +46,16 @@ struct Dealer<'a> {
 
 impl<'a> Dealer<'a> {
     fn new(problem: &'a Problem) -> Self {
-        let padded = |placed: &[u32]| (0..problem.zones).map(|z| placed.get(z).copied().unwrap_or(0)).collect();
+        let padded = |placed: &[u32]| {
+            (0..problem.zones)
+                .map(|z| placed.get(z).copied().unwrap_or(0))
+                .collect()
+        };
         Self {
             problem,
-            zones: (0..problem.reaches.len()).map(|reach| zones_of(problem, reach)).collect(),
+            zones: (0..problem.reaches.len())
+                .map(|reach| zones_of(problem, reach))
+                .collect(),
             placed: problem.spreads.iter().map(|spread| padded(&spread.placed)).collect(),
             load: vec![0; problem.zones],
             together: BTreeMap::new(),
@@ -59,7 +65,11 @@ impl<'a> Dealer<'a> {
     fn deal(&mut self, class: usize) -> Vec<Part> {
         let count = self.problem.classes[class].count;
         match self.problem.classes[class].zones {
-            Zones::Any => vec![Part { class, zone: None, count }],
+            Zones::Any => vec![Part {
+                class,
+                zone: None,
+                count,
+            }],
             Zones::Spread(spread) => self.spread(class, spread),
             Zones::Together(number) => {
                 let zone = self.home(number);
@@ -69,25 +79,47 @@ impl<'a> Dealer<'a> {
     }
 
     fn spread(&mut self, class: usize, spread: usize) -> Vec<Part> {
-        let Self { problem, zones, placed, load, .. } = self;
+        let Self {
+            problem,
+            zones,
+            placed,
+            load,
+            ..
+        } = self;
         let it = &problem.classes[class];
         let (zones, placed) = (&zones[it.reach], &mut placed[spread]);
         let mut quota = vec![0; problem.zones];
         for _ in 0..it.count {
-            let Some(&zone) = zones.iter().min_by_key(|&&z| (placed[z], load[z])) else { break };
+            let Some(&zone) = zones.iter().min_by_key(|&&z| (placed[z], load[z])) else {
+                break;
+            };
             quota[zone] += 1;
             placed[zone] += 1;
             load[zone] += it.requests.0[CPU];
         }
-        let part = |(zone, count)| Part { class, zone: Some(zone), count };
-        quota.into_iter().enumerate().filter(|(_, count)| *count > 0).map(part).collect()
+        let part = |(zone, count)| Part {
+            class,
+            zone: Some(zone),
+            count,
+        };
+        quota
+            .into_iter()
+            .enumerate()
+            .filter(|(_, count)| *count > 0)
+            .map(part)
+            .collect()
     }
 
     fn home(&mut self, number: usize) -> Option<usize> {
         if let Some(zone) = self.together.get(&number) {
             return *zone;
         }
-        let members: Vec<_> = self.problem.classes.iter().filter(|c| c.zones == Zones::Together(number)).collect();
+        let members: Vec<_> = self
+            .problem
+            .classes
+            .iter()
+            .filter(|c| c.zones == Zones::Together(number))
+            .collect();
         let mut demand: BTreeMap<(usize, Amounts), u32> = BTreeMap::new();
         for class in members {
             *demand.entry((class.reach, class.requests)).or_default() += class.count;
@@ -102,7 +134,9 @@ impl<'a> Dealer<'a> {
         let best = costs.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let zone = best.map(|(_, _, zone)| zone);
         if let Some(zone) = zone {
-            let cpu = demand.iter().map(|((_, requests), count)| requests.0[CPU] * i64::from(*count));
+            let cpu = demand
+                .iter()
+                .map(|((_, requests), count)| requests.0[CPU] * i64::from(*count));
             self.load[zone] += cpu.sum::<i64>();
         }
         self.together.insert(number, zone);

@@ -38,13 +38,18 @@ impl ZoneBalance {
                 && u128::from(offer.price) * 1000 <= most
                 && is_open(*at)
         });
-        std::iter::once(node.listing.offer).chain(same.map(|(at, _)| at)).collect()
+        std::iter::once(node.listing.offer)
+            .chain(same.map(|(at, _)| at))
+            .collect()
     }
 
     /// The twin in the emptiest zone, the cheapest of those; counts the node there.
     pub(crate) fn deal(&mut self, problem: &Problem, twins: &[usize]) -> Option<usize> {
         let offer = |at: usize| &problem.offers[at];
-        let best = twins.iter().copied().min_by_key(|&at| (self.nodes[offer(at).zone], offer(at).price, at))?;
+        let best = twins
+            .iter()
+            .copied()
+            .min_by_key(|&at| (self.nodes[offer(at).zone], offer(at).price, at))?;
         self.nodes[offer(best).zone] += 1;
         Some(best)
     }

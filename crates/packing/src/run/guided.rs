@@ -63,6 +63,19 @@ impl Run<'_> {
         })
     }
 
+    /// Places a pod on an existing node, if one takes it as it is.
+    pub(super) fn place_on_node(&mut self, pod: u32) -> bool {
+        if self.nodes.states.is_empty() {
+            return false;
+        }
+        let is_placed = match self.candidate(pod) {
+            Some(candidate) => self.rules.is_used_host_fine && self.try_nodes(candidate),
+            None => false,
+        };
+        self.memo.placed += u64::from(is_placed);
+        is_placed
+    }
+
     fn open_guided(&mut self, pod: u32, guide: &Guide) -> Option<usize> {
         let candidate = self.candidate(pod)?;
         if !self.rules.is_fresh_host_fine {
