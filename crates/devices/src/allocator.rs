@@ -22,7 +22,7 @@ use crate::{
     ledger::{Ledger, TypeUsage},
     pool::Pool,
     reach::LENIENT,
-    search::{Pick, Search},
+    search::{Memory, Pick, Search},
     wish::{Offered, Wish},
 };
 
@@ -114,6 +114,7 @@ pub struct Allocator {
     /// What a host that got devices still sees.
     pools: BTreeMap<HostId, Arc<[Pool]>>,
     claims: BTreeMap<ClaimId, ClaimAllocation>,
+    matches_by_name: bool,
 }
 
 impl Allocator {
@@ -137,6 +138,18 @@ impl Allocator {
             moving: Arc::new(moving),
             pools: BTreeMap::new(),
             claims: BTreeMap::new(),
+            matches_by_name: false,
+        }
+    }
+
+    /// Makes upstream's mistake: within one attempt it remembers by a device's name whether it matches a request, so
+    /// that `gpu-0` of the first instance type speaks for `gpu-0` of all others. A type may be refused whose device
+    /// would do, or kept although its device will not. Only for comparing plans with upstream's.
+    #[must_use]
+    pub fn matching_by_name(self) -> Self {
+        Self {
+            matches_by_name: true,
+            ..self
         }
     }
 
@@ -184,6 +197,7 @@ impl Allocator {
             usage: TypeUsage::default(),
             pins: Vec::new(),
             steps: 0,
+            memory: self.matches_by_name.then(Memory::new),
         };
         self.search(search, &pools)
     }

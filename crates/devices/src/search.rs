@@ -5,7 +5,7 @@
 //! Upstream gives one call five seconds. Here a search ends after [`MOST_STEPS`] devices tried, counted over all types
 //! of the call, so that equal inputs give equal plans on any machine.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{object::Text, quantity::Quantity, requirement::Requirements, vocabulary::Vocabulary};
 
@@ -13,7 +13,7 @@ use crate::{
     capacity,
     claim::{Amount, RequestName},
     constraint::{MatchAttribute, Pin},
-    device::{Counter, Offer, PoolNumber},
+    device::{Counter, Identity, Offer, PoolNumber},
     host::Host,
     id::TypeId,
     inventory::Inventory,
@@ -54,13 +54,20 @@ pub(crate) struct Search<'a> {
     /// By wish and constraint.
     pub(crate) pins: Vec<Vec<Pin<'a>>>,
     pub(crate) steps: u64,
+    /// What selectors said of devices by name, when upstream's mistake is to be made.
+    pub(crate) memory: Option<Memory>,
 }
+
+/// Answers of selectors by device name, kind and place in the claims. Upstream keeps them from type to type, although
+/// devices of one name may differ between types.
+pub(crate) type Memory = BTreeMap<(Identity, bool, [usize; 3]), bool>;
 
 /// Where the search is.
 #[derive(Clone, Copy)]
 struct Place<'s, 'a> {
     wish: usize,
     request: usize,
+    alternative: usize,
     choice: &'s Choice<'a>,
     slot: usize,
 }
@@ -90,11 +97,12 @@ impl<'a> Search<'a> {
         let Some(choices) = wanted.requests.get(request) else {
             return self.request(wish + 1, 0);
         };
-        choices.iter().any(|choice| {
+        choices.iter().enumerate().any(|(alternative, choice)| {
             let slot = 0;
             self.choice(Place {
                 wish,
                 request,
+                alternative,
                 choice,
                 slot,
             })
@@ -159,9 +167,7 @@ impl<'a> Search<'a> {
         let Some(consumed) = self.available(place, offer) else {
             return false;
         };
-        // An expression that cannot be evaluated matches nothing here.
-        let is_match = inventory.matches(&place.choice.query.selectors, at).unwrap_or(false);
-        if !is_match || !self.pin(place, offer) {
+        if !self.matches(place, offer, at) || !self.pin(place, offer) {
             return false;
         }
         let before = offer
@@ -184,6 +190,23 @@ impl<'a> Search<'a> {
         }
         self.unpin(place, place_constraints(self.wishes, place));
         false
+    }
+
+    /// Whether the device is one the request means. An expression that cannot be evaluated matches nothing here.
+    fn matches(&mut self, place: Place<'_, '_>, offer: &Offer, at: u32) -> bool {
+        let key = (
+            offer.identity,
+            offer.is_template,
+            [place.wish, place.request, place.alternative],
+        );
+        if let Some(known) = self.memory.as_ref().and_then(|memory| memory.get(&key)) {
+            return *known;
+        }
+        let answer = self.inventory.matches(&place.choice.query.selectors, at);
+        if let (Some(memory), Ok(answer)) = (&mut self.memory, &answer) {
+            memory.insert(key, *answer);
+        }
+        answer.unwrap_or(false)
     }
 
     /// What the request would consume of the device, if the device can be had at all.
