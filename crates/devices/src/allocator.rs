@@ -6,6 +6,7 @@ use std::{
 };
 
 use model::{
+    bitset::BitSet,
     object::{NodeName, Pod, Text, Uid},
     quantity::Quantity,
     requirement::Requirements,
@@ -17,9 +18,9 @@ use crate::{
     allocated,
     claim::Claim,
     host::Host,
-    id::{ClaimId, HostId, TypeId},
+    id::{ClaimId, HostId, KindId, TypeId},
     inventory::Inventory,
-    ledger::{Ledger, TypeUsage},
+    ledger::{KindUsage, Ledger},
     pool::Pool,
     reach::LENIENT,
     search::{Memory, Pick, Search},
@@ -73,7 +74,7 @@ pub struct Allocation {
 #[derive(Debug)]
 struct Grant {
     host: HostId,
-    usage: Vec<(TypeId, TypeUsage)>,
+    taken: Vec<(KindId, BitSet, KindUsage)>,
     claims: Vec<(ClaimId, ClaimAllocation)>,
     pools: Arc<[Pool]>,
 }
@@ -87,9 +88,17 @@ pub struct ClaimAllocation {
     pub requirements: Requirements,
     /// Some device comes with the node: no other node can use the claim.
     pub is_node_local: bool,
-    /// The devices, by the type the host may become.
-    pub devices: BTreeMap<TypeId, Vec<AllocatedDevice>>,
-    contributed: BTreeMap<TypeId, Requirements>,
+    /// By the kind of types the host may become.
+    granted: BTreeMap<KindId, Granted>,
+}
+
+/// What a claim got for one kind of types.
+#[derive(Debug, Clone, PartialEq)]
+struct Granted {
+    types: BitSet,
+    devices: Vec<AllocatedDevice>,
+    /// What the devices ask of the host.
+    asked: Requirements,
 }
 
 /// One device of a claim.
@@ -183,33 +192,33 @@ impl Allocator {
             return Ok(all_types(requirements));
         }
         let pools = self.visible_pools(host, &requirements, vocabulary);
-        let wishes = self.wishes(host, &open, &pools)?;
+        let kinds = self.kinds(host);
+        let wishes = self.wishes(host, &kinds, &open, &pools)?;
         let search = Search {
             inventory: &self.inventory,
             ledger: &self.ledger,
             vocabulary,
             host,
             wishes: &wishes,
-            instance_type: TypeId::UNLISTED,
+            kind: KindId::BARE,
             requirements,
             pools: Arc::clone(&pools),
             picks: Vec::new(),
-            usage: TypeUsage::default(),
+            usage: KindUsage::default(),
             pins: Vec::new(),
             steps: 0,
             memory: self.matches_by_name.then(Memory::new),
         };
-        self.search(search, &pools)
+        self.search(search, &kinds, &pools)
     }
 
     /// Makes an allocation real, and gives back what it holds for types that are not `kept`.
     pub fn commit(&mut self, allocation: Allocation, kept: &[TypeId], vocabulary: &Vocabulary) {
         let Some(grant) = allocation.grant else { return };
-        self.ledger.commit(grant.host, &grant.usage);
+        self.ledger.commit(grant.host, &grant.taken);
         self.pools.insert(grant.host, grant.pools);
         self.claims.extend(grant.claims);
-        let kept: BTreeSet<&TypeId> = kept.iter().collect();
-        let dropped: Vec<TypeId> = allocation.types.into_iter().filter(|it| !kept.contains(it)).collect();
+        let dropped = type_set(&allocation.types).difference(&type_set(kept));
         if !dropped.is_empty() {
             self.release(grant.host, &dropped, vocabulary);
         }
@@ -218,7 +227,7 @@ impl Allocator {
     /// The drivers of the devices a host got, sorted: the value of `karpenter.sh/requested-dra-drivers`, joined by commas.
     pub fn requested_drivers(&self, host: HostId) -> Vec<Text> {
         let claims = self.claims.values().filter(|claim| claim.host == host);
-        let devices = claims.flat_map(|claim| claim.devices.values().flatten());
+        let devices = claims.flat_map(|claim| claim.granted.values().flat_map(|granted| &granted.devices));
         let drivers: BTreeSet<&Text> = devices.map(|device| &device.id.driver).collect();
         drivers.into_iter().cloned().collect()
     }
@@ -232,7 +241,7 @@ impl Allocator {
     }
 
     /// Gives back what types hold that the host can no longer become.
-    fn release(&mut self, host: HostId, dropped: &[TypeId], vocabulary: &Vocabulary) {
+    fn release(&mut self, host: HostId, dropped: &BitSet, vocabulary: &Vocabulary) {
         self.ledger.release(host, dropped);
         for claim in self.claims.values_mut().filter(|claim| claim.host == host) {
             claim.release(dropped, vocabulary);
@@ -298,11 +307,24 @@ impl Allocator {
         }
     }
 
-    fn wishes(&self, host: &Host<'_>, open: &[ClaimId], pools: &[Pool]) -> Result<Vec<Wish<'_>>, DraError> {
+    /// The kinds of types the host may become, in the order of their first types.
+    fn kinds(&self, host: &Host<'_>) -> Vec<KindId> {
+        let mut seen = BTreeSet::new();
+        let kinds = host.types.iter().map(|it| self.inventory.kind(*it));
+        kinds.filter(|kind| seen.insert(*kind)).collect()
+    }
+
+    fn wishes(
+        &self,
+        host: &Host<'_>,
+        kinds: &[KindId],
+        open: &[ClaimId],
+        pools: &[Pool],
+    ) -> Result<Vec<Wish<'_>>, DraError> {
         let offered = Offered {
             inventory: &self.inventory,
             pools,
-            types: if host.has_templates { host.types } else { &[] },
+            kinds: if host.has_templates { kinds } else { &[] },
         };
         let claims = open
             .iter()
@@ -317,30 +339,33 @@ impl Allocator {
             .collect()
     }
 
-    fn search(&self, mut search: Search<'_>, pools: &Arc<[Pool]>) -> Result<Allocation, DraError> {
+    /// One search per kind of types: the types of a kind have the same devices and have taken the same ones, so they
+    /// would find the same. What later kinds add to the requirements does not change what an earlier one found.
+    fn search(&self, mut search: Search<'_>, kinds: &[KindId], pools: &Arc<[Pool]>) -> Result<Allocation, DraError> {
         let (host, vocabulary) = (search.host, search.vocabulary);
         let mut claims: Vec<ClaimAllocation> = search.wishes.iter().map(|_| ClaimAllocation::new(host.id)).collect();
-        let (mut types, mut usage) = (Vec::new(), Vec::new());
-        for instance_type in host.types {
+        let mut taken = BTreeMap::new();
+        for kind in kinds {
             if search.is_exhausted() {
                 return Err(DraError::Exhausted);
             }
-            if !search.run(*instance_type, pools) {
+            if !search.run(*kind, pools) {
                 continue;
             }
-            types.push(*instance_type);
-            usage.push((*instance_type, std::mem::take(&mut search.usage)));
+            taken.insert(*kind, (BitSet::default(), std::mem::take(&mut search.usage)));
             for pick in &search.picks {
                 if let Some(claim) = claims.get_mut(pick.wish) {
-                    claim.add(*instance_type, pick, &self.inventory, vocabulary);
+                    claim.add(*kind, pick, &self.inventory, vocabulary);
                 }
             }
         }
+        let types = self.surviving(host, &mut taken);
         if types.is_empty() {
             return Err(DraError::NoInstanceType);
         }
         let mut requirements = Requirements::default();
         for claim in &mut claims {
+            claim.set_types(&taken);
             claim.combine(vocabulary);
             requirements.add_all(&claim.requirements, vocabulary);
         }
@@ -350,7 +375,10 @@ impl Allocator {
             .narrowed(pools, &search.requirements, host.node_name, vocabulary);
         let grant = Grant {
             host: host.id,
-            usage,
+            taken: taken
+                .into_iter()
+                .map(|(kind, (types, usage))| (kind, types, usage))
+                .collect(),
             claims: search.wishes.iter().map(|wish| wish.id).zip(claims).collect(),
             pools: left.into(),
         };
@@ -360,6 +388,22 @@ impl Allocator {
             grant: Some(grant),
         })
     }
+
+    /// The host's types of the kinds that were found devices for; each kind learns which they are.
+    fn surviving(&self, host: &Host<'_>, taken: &mut BTreeMap<KindId, (BitSet, KindUsage)>) -> Vec<TypeId> {
+        let mut types = Vec::new();
+        for instance_type in host.types {
+            if let Some((set, _)) = taken.get_mut(&self.inventory.kind(*instance_type)) {
+                set.insert(instance_type.bit());
+                types.push(*instance_type);
+            }
+        }
+        types
+    }
+}
+
+fn type_set(types: &[TypeId]) -> BitSet {
+    types.iter().map(|it| it.bit()).collect()
 }
 
 /// What a claim has before the attempt.
@@ -371,47 +415,65 @@ enum Held<'a> {
 }
 
 impl ClaimAllocation {
+    /// The devices the claim gets if its host becomes the type.
+    pub fn devices(&self, instance_type: TypeId) -> &[AllocatedDevice] {
+        let mut granted = self.granted.values();
+        let found = granted.find(|granted| granted.types.contains(instance_type.bit()));
+        found.map_or(&[], |granted| &granted.devices)
+    }
+
     fn new(host: HostId) -> Self {
         Self {
             host,
             requirements: Requirements::default(),
             is_node_local: false,
-            devices: BTreeMap::new(),
-            contributed: BTreeMap::new(),
+            granted: BTreeMap::new(),
         }
     }
 
-    fn add(&mut self, instance_type: TypeId, pick: &Pick<'_>, inventory: &Inventory, vocabulary: &Vocabulary) {
+    fn add(&mut self, kind: KindId, pick: &Pick<'_>, inventory: &Inventory, vocabulary: &Vocabulary) {
         let Some(id) = inventory.devices.name(pick.offer.identity) else {
             return;
         };
+        let granted = self.granted.entry(kind).or_insert_with(|| Granted {
+            types: BitSet::default(),
+            devices: Vec::new(),
+            asked: Requirements::default(),
+        });
         if let Some(topology) = &pick.offer.topology {
-            let contributed = self.contributed.entry(instance_type).or_default();
-            contributed.add_all(topology, vocabulary);
+            granted.asked.add_all(topology, vocabulary);
         }
-        self.is_node_local |= pick.offer.is_template;
-        self.devices.entry(instance_type).or_default().push(AllocatedDevice {
+        granted.devices.push(AllocatedDevice {
             id: id.clone(),
             is_template: pick.offer.is_template,
             request: pick.request.to_string(),
             consumed: pick.consumed.clone(),
         });
+        self.is_node_local |= pick.offer.is_template;
+    }
+
+    fn set_types(&mut self, taken: &BTreeMap<KindId, (BitSet, KindUsage)>) {
+        for (kind, granted) in &mut self.granted {
+            if let Some((types, _)) = taken.get(kind) {
+                granted.types.clone_from(types);
+            }
+        }
     }
 
     /// A claim that once was node-local stays so, even if all types that made it so are gone.
-    fn release(&mut self, dropped: &[TypeId], vocabulary: &Vocabulary) {
-        for instance_type in dropped {
-            self.devices.remove(instance_type);
-            self.contributed.remove(instance_type);
+    fn release(&mut self, dropped: &BitSet, vocabulary: &Vocabulary) {
+        for granted in self.granted.values_mut() {
+            granted.types = granted.types.difference(dropped);
         }
+        self.granted.retain(|_, granted| !granted.types.is_empty());
         self.combine(vocabulary);
     }
 
     /// The host may become any of its types, so other nodes must do for all of them.
     fn combine(&mut self, vocabulary: &Vocabulary) {
         self.requirements = Requirements::default();
-        for contributed in self.contributed.values() {
-            self.requirements.add_all(contributed, vocabulary);
+        for granted in self.granted.values() {
+            self.requirements.add_all(&granted.asked, vocabulary);
         }
     }
 }
