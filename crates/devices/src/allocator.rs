@@ -346,10 +346,11 @@ impl Allocator {
         let mut claims: Vec<ClaimAllocation> = search.wishes.iter().map(|_| ClaimAllocation::new(host.id)).collect();
         let mut taken = BTreeMap::new();
         for kind in kinds {
-            if search.is_exhausted() {
+            let is_found = search.run(*kind, pools);
+            if search.is_exhausted() && self.has_types_after(host, *kind) {
                 return Err(DraError::Exhausted);
             }
-            if !search.run(*kind, pools) {
+            if !is_found {
                 continue;
             }
             taken.insert(*kind, (BitSet::default(), std::mem::take(&mut search.usage)));
@@ -387,6 +388,13 @@ impl Allocator {
             requirements,
             grant: Some(grant),
         })
+    }
+
+    /// Whether some type was still to be tried when the search of a kind ran out of steps: upstream looks at the time
+    /// before each type, so the last one may run out of it and merely not be found.
+    fn has_types_after(&self, host: &Host<'_>, kind: KindId) -> bool {
+        let first = host.types.iter().position(|it| self.inventory.kind(*it) == kind);
+        first.is_some_and(|at| at + 1 < host.types.len())
     }
 
     /// The host's types of the kinds that were found devices for; each kind learns which they are.
