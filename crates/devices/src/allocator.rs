@@ -309,9 +309,15 @@ impl Allocator {
 
     /// The kinds of types the host may become, in the order of their first types.
     fn kinds(&self, host: &Host<'_>) -> Vec<KindId> {
-        let mut seen = BTreeSet::new();
-        let kinds = host.types.iter().map(|it| self.inventory.kind(*it));
-        kinds.filter(|kind| seen.insert(*kind)).collect()
+        let (mut seen, mut kinds) = (BitSet::default(), Vec::new());
+        for instance_type in host.types {
+            let kind = self.inventory.kind(*instance_type);
+            if !seen.contains(kind.0) {
+                seen.insert(kind.0);
+                kinds.push(kind);
+            }
+        }
+        kinds
     }
 
     fn wishes(
@@ -360,10 +366,10 @@ impl Allocator {
                 }
             }
         }
-        let types = self.surviving(host, &mut taken);
-        if types.is_empty() {
+        if taken.is_empty() {
             return Err(DraError::NoInstanceType);
         }
+        let types = self.surviving(host, &mut taken);
         let mut requirements = Requirements::default();
         for claim in &mut claims {
             claim.set_types(&taken);
