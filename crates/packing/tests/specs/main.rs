@@ -8,11 +8,21 @@
     reason = "the whole tree is a test"
 )]
 
-mod fixture;
 mod binpacking;
+mod claims;
 mod compatibility;
+mod daemons;
+mod deleting_nodes;
 mod existing_nodes;
+mod fixture;
 mod in_flight;
+mod limits;
+mod min_values;
+mod offers;
+mod pools;
 mod preferences;
+mod provisioning;
 mod requirements;
+mod reserved;
+mod taints;
 mod volumes;
