@@ -24,5 +24,6 @@ mod preferences;
 mod provisioning;
 mod requirements;
 mod reserved;
+mod spread;
 mod taints;
 mod volumes;
