@@ -117,7 +117,8 @@ impl Vocabulary {
 
     /// With the label rules of the providers at work.
     pub fn with_rules(rules: LabelRules) -> Self {
-        let (well_known, keys) = (rules.well_known().collect::<Vec<_>>(), Vec::new());
+        let well_known: Vec<_> = rules.well_known().map(str::to_owned).collect();
+        let keys = Vec::new();
         let mut vocabulary = Self {
             keys,
             key_ids: BTreeMap::new(),
@@ -128,7 +129,7 @@ impl Vocabulary {
             vocabulary.intern_key(key);
         }
         for key in well_known {
-            vocabulary.add_well_known(key);
+            vocabulary.add_well_known(&key);
         }
         for value in CAPACITY_TYPES {
             vocabulary.intern_value(KeyId::CAPACITY_TYPE, value);

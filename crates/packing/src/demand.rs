@@ -1,13 +1,22 @@
 //! Which pods need a place, and what each asks of a node beyond its own spec.
 
+mod eligible;
+mod validation;
+pub(crate) mod volume;
+mod volume_validation;
+
 use std::sync::Arc;
 
 use model::{
     object::{NodeName, Pod},
     plan::Unplaced,
     requirement::RequirementSpec,
+    snapshot::Snapshot,
     volume::Volumes,
 };
+
+use self::{eligible::moving, validation::Validation, volume::Storage};
+use crate::supply::label_rules;
 
 /// The pods of one planning run.
 #[derive(Debug, Clone, Default)]
@@ -49,4 +58,32 @@ pub struct PodVolumes {
     pub is_unresolved: bool,
     /// What will be attached; an error fails every attempt to place the pod, in these words.
     pub attachments: Result<Volumes, String>,
+}
+
+impl Demand {
+    /// The pods of a snapshot that need a place. Pending pods are checked first; those of leaving nodes are not, because
+    /// they ran already.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let storage = Storage(snapshot.objects());
+        let mut validation = Validation::new(label_rules(snapshot.catalog()));
+        let mut demand = Self::default();
+        for pod in snapshot.provisionable_pods() {
+            match validation.refusal(pod, storage) {
+                Some(refusal) => demand.ignored.push(refusal),
+                None => demand.add(pod, Origin::Pending, storage),
+            }
+        }
+        for (node, pod) in moving(snapshot) {
+            demand.add(pod, Origin::Moving(node), storage);
+        }
+        demand
+    }
+
+    fn add(&mut self, pod: &Arc<Pod>, origin: Origin, storage: Storage<'_>) {
+        self.pods.push(DemandPod {
+            pod: Arc::clone(pod),
+            origin,
+            volumes: storage.volumes_of(pod).map(Arc::new),
+        });
+    }
 }
