@@ -17,6 +17,7 @@ mod deleting_nodes;
 mod existing_nodes;
 mod fixture;
 mod in_flight;
+mod instance_selection;
 mod limits;
 mod min_values;
 mod offers;
