@@ -212,6 +212,11 @@ impl Vocabulary {
         self.entry(key, value)?.integer
     }
 
+    /// The values of a key, in the order they were first met.
+    pub fn values(&self, key: KeyId) -> impl Iterator<Item = ValueId> {
+        (0..next(self.value_count(key))).map(ValueId)
+    }
+
     /// How many values of the key were met.
     pub fn value_count(&self, key: KeyId) -> usize {
         self.keys.get(key.0 as usize).map_or(0, |key| key.values.len())
