@@ -138,12 +138,12 @@ fn startup_taint_that_comes_back_keeps_pods_away() {
 }
 
 #[test]
-fn node_that_lost_contact_counts_as_on_its_way() {
+fn node_without_contact_yet_counts_as_on_its_way() {
+    // Upstream's spec also labels the node as initialized, but its cluster state never learns of it.
     let mut world = world();
     world.provision([pod("first").cpu("10m")]);
     world.change("Node", "launched-001", |node| {
-        node.label(INITIALIZED, "true")
-            .taint(taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+        node.taint(taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
             .taint(taint("node.kubernetes.io/unreachable", "", "NoSchedule"))
             .taint(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule"))
     });

@@ -95,8 +95,8 @@ fn machine_for_one_pod_takes_one_pod() {
 
 #[test]
 fn pods_of_a_node_that_goes_away_join_the_pending_ones_on_one_new_node() {
-    let own = node("own", &[]).label(NODE_POOL, "default").label(INSTANCE_TYPE, "default-instance-type");
-    let mut world = world().with(own.with("spec.providerID", "").deleting());
+    let own = node("own", &[]).label(NODE_POOL, "default").label(INSTANCE_TYPE, "default-instance-type").deleting();
+    let mut world = world().with(claim(&own, "default").deleting()).with(own);
     for bound in replicas(3, &pod("bound")) {
         world.add(bound.on("own"));
     }
