@@ -379,10 +379,14 @@ fn device_a_pod_holds_is_free_once_its_node_goes_away() {
 
 #[test]
 fn published_devices_of_a_node_not_yet_up_do_not_count() {
-    let mut world = world([gpus(1)]).with(gpu_claim("gpu"));
-    world.add(node_with("gpu-it", "own"));
-    world.add(slice_of("own", "incluster-gpu-0"));
-    assert_eq!(outcome(&world.plan_for([user("a", &["gpu"])])), (1, 0, 0));
+    let mut world = world([plain()]).with(gpu_claim("gpu")).with(slice_of("own", "incluster-gpu-0"));
+    let own = node_with("plain-it", "own");
+    let condition = |kind: &str| json!({ "type": kind, "status": "True", "reason": kind });
+    world.add(claim(&own, "default").with("status.conditions", json!([condition("Launched"), condition("Registered")])));
+    world.add(own);
+    assert_eq!(outcome(&world.plan_for([user("a", &["gpu"])])), (0, 0, 1));
+    world.initialize("own");
+    assert_eq!(outcome(&world.plan()), (0, 1, 0));
 }
 
 #[test]
