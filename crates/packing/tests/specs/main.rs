@@ -9,6 +9,7 @@
 )]
 
 mod binpacking;
+mod buffers;
 mod claims;
 mod compatibility;
 mod daemons;
