@@ -67,6 +67,7 @@ fn planned_claim(snapshot: &Snapshot, claim: Claim) -> PlannedClaim {
     let constraints = constraints.filter(|spec| spec.key != "node.kubernetes.io/instance-type");
     let names: Arc<[InstanceTypeName]> = claim.instance_types.into();
     PlannedClaim {
+        min_types: None,
         node_pool: claim.node_pool.as_str().into(),
         pods: pods(snapshot, &claim.pods),
         constraints: constraints.collect(),

@@ -80,12 +80,7 @@ impl<'a> Context<'a> {
     }
 }
 
-pub(super) fn check(
-    snapshot: &Snapshot,
-    supply: &mut Supply,
-    plan: &Plan,
-    verdict: &mut Verdict,
-) -> Vec<ClaimView> {
+pub(super) fn check(snapshot: &Snapshot, supply: &mut Supply, plan: &Plan, verdict: &mut Verdict) -> Vec<ClaimView> {
     let daemons = daemons(snapshot, &mut supply.dictionary);
     let keys = topology::keys(snapshot, plan);
     let mut views = Vec::new();
@@ -125,7 +120,12 @@ fn pool_of<'a>(
 ) -> Option<&'a NodePool> {
     let name = &claim.node_pool;
     let Some(pool) = snapshot.node_pool(name) else {
-        verdict.violate(Rule::NodePool, None, Some(place), format!("there is no NodePool \"{name}\""));
+        verdict.violate(
+            Rule::NodePool,
+            None,
+            Some(place),
+            format!("there is no NodePool \"{name}\""),
+        );
         return None;
     };
     if pool.is_static() || pool.metadata.is_deleting() {
@@ -161,7 +161,12 @@ fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mut Verdict) 
     for name in claim.options.iter() {
         let is_offered = context.supply.is_offered(&claim.node_pool, name);
         let Some(at) = context.supply.position(name).filter(|_| is_offered) else {
-            verdict.violate(Rule::Options, None, place, format!("the NodePool does not offer {name}"));
+            verdict.violate(
+                Rule::Options,
+                None,
+                place,
+                format!("the NodePool does not offer {name}"),
+            );
             continue;
         };
         launches.extend(launches_as(context, at, verdict));
@@ -177,7 +182,11 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
     let (Some(kind), vocabulary) = (context.supply.types.get(at), &context.supply.vocabulary) else {
         return Vec::new();
     };
-    if !kind.instance_type.requirements.intersects(context.requirements, vocabulary) {
+    if !kind
+        .instance_type
+        .requirements
+        .intersects(context.requirements, vocabulary)
+    {
         // A claim that holds reservations keeps types that have none: they are never launched.
         if context.is_reserved() {
             return Vec::new();
@@ -210,7 +219,9 @@ fn view(
         (key.clone(), all.collect())
     });
     let domains = domains.collect();
-    let labels = expected(context, claim).map(|launched| launched.all()).unwrap_or_default();
+    let labels = expected(context, claim)
+        .map(|launched| launched.all())
+        .unwrap_or_default();
     ClaimView {
         place: context.place.clone(),
         hostname,

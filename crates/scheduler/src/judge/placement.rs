@@ -45,7 +45,13 @@ pub(super) fn check(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verd
 fn check_gates(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
     for pod in pods.iter().filter(|pod| !pod.spec.scheduling_gates.is_empty()) {
         let (key, place) = (key_of(pod), Some(&context.place));
-        verdict.doubt(Reason::Gated, Rule::Demand, Some(&key), place, "the pod has scheduling gates");
+        verdict.doubt(
+            Reason::Gated,
+            Rule::Demand,
+            Some(&key),
+            place,
+            "the pod has scheduling gates",
+        );
     }
 }
 
@@ -103,7 +109,8 @@ fn check_ports(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) 
         return;
     }
     for launched in context.all_launched() {
-        let clash = running(context, &launched).find_map(|daemon| Some((daemon, node_ports::conflict(&daemon.ports, &taken)?)));
+        let clash =
+            running(context, &launched).find_map(|daemon| Some((daemon, node_ports::conflict(&daemon.ports, &taken)?)));
         if let Some((daemon, port)) = clash {
             let set = &daemon.set.metadata.name;
             let detail = format!("port {port} is taken by DaemonSet {set} on a {}", launched.kind.name);
@@ -181,7 +188,9 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
 fn is_overlaid(context: &Context<'_>, resource: &str) -> bool {
     let overlays = &context.snapshot.objects().node_overlays;
     context.snapshot.settings().feature_gates.node_overlay
-        && overlays.iter().any(|overlay| overlay.spec.capacity.get(resource).is_some())
+        && overlays
+            .iter()
+            .any(|overlay| overlay.spec.capacity.get(resource).is_some())
 }
 
 /// What pods want together.
@@ -239,7 +248,10 @@ fn check_reach(context: &Context<'_>, key: &ObjectKey, volumes: &PodVolumes, ver
         .all_launched()
         .any(|launched| !volume_binding::admits(volumes, "", &launched))
     {
-        let is_local = volumes.bound.iter().any(|it| it.spec.local.is_some() || it.spec.host_path.is_some());
+        let is_local = volumes
+            .bound
+            .iter()
+            .any(|it| it.spec.local.is_some() || it.spec.host_path.is_some());
         let reason = is_local.then_some(Reason::VolumePlace);
         verdict.find(reason, rule, Some(key), place, "a node may not reach the volumes");
     }

@@ -63,13 +63,7 @@ pub(super) struct Stuck {
     pub(super) is_wide: bool,
 }
 
-pub(super) fn check(
-    snapshot: &Snapshot,
-    world: &World,
-    claims: &[ClaimView],
-    plan: &Plan,
-    verdict: &mut Verdict,
-) {
+pub(super) fn check(snapshot: &Snapshot, world: &World, claims: &[ClaimView], plan: &Plan, verdict: &mut Verdict) {
     let settled = Replay::new(snapshot, world, claims, plan, WorldKind::Settled);
     existing::check(snapshot, world, &settled, verdict);
     anti_affinity::check(snapshot, &settled, claims, verdict);

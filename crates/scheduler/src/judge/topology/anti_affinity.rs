@@ -9,7 +9,10 @@ use model::{
 
 use super::replay::Replay;
 use crate::{
-    judge::{Place, Reason, Rule, Verdict, claim::{ClaimView, key_of}},
+    judge::{
+        Place, Reason, Rule, Verdict,
+        claim::{ClaimView, key_of},
+    },
     plugin::{
         Plugin,
         inter_pod_affinity::{Kind, Term},
@@ -46,7 +49,10 @@ pub(super) fn check(snapshot: &Snapshot, replay: &Replay, claims: &[ClaimView], 
                 terms.iter().any(|term| {
                     let own = here.map(|here| domains(here, &term.topology_key));
                     let own = own.unwrap_or_else(|| replay.domain_of(binding, &term.topology_key));
-                    let shared = own.iter().flatten().any(|it| domains(other.claim, &term.topology_key).contains(&Some(it.clone())));
+                    let shared = own
+                        .iter()
+                        .flatten()
+                        .any(|it| domains(other.claim, &term.topology_key).contains(&Some(it.clone())));
                     term.picks(picked) && shared
                 })
             };
@@ -57,7 +63,10 @@ pub(super) fn check(snapshot: &Snapshot, replay: &Replay, claims: &[ClaimView], 
     }
     let rule = Rule::Filter(Plugin::InterPodAffinity);
     for (pod, place, other) in found {
-        let detail = format!("it may end up in the domain of {}/{}, which it must avoid", other.namespace, other.name);
+        let detail = format!(
+            "it may end up in the domain of {}/{}, which it must avoid",
+            other.namespace, other.name
+        );
         verdict.doubt(Reason::OpenDomain, rule, Some(&pod), Some(&place), detail);
     }
 }

@@ -86,7 +86,9 @@ impl Replay {
         for state in world.nodes.values() {
             let staying = |pod: &&Arc<Pod>| !moving.contains(&pod.metadata.key());
             let pods: Vec<_> = state.pods(snapshot).filter(staying).collect();
-            let is_held = pods.iter().any(|pod| !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node());
+            let is_held = pods
+                .iter()
+                .any(|pod| !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node());
             if state.is_leaving && !is_held {
                 continue;
             }
@@ -154,7 +156,9 @@ impl Replay {
         loop {
             let before = waiting.len();
             waiting.retain(|binding| {
-                let is_admitted = cluster.refused_by_neighbours(binding.class, binding.node.index()).is_none();
+                let is_admitted = cluster
+                    .refused_by_neighbours(binding.class, binding.node.index())
+                    .is_none();
                 if is_admitted {
                     cluster.bind(binding.class, binding.node);
                 }
@@ -210,7 +214,9 @@ fn stuck(cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
 fn plan_pods(plan: &Plan) -> impl Iterator<Item = &Arc<Pod>> {
     let claimed = plan.claims.iter().flat_map(|claim| &claim.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-    claimed.chain(plan.existing.iter().flat_map(|node| &node.pods)).chain(unplaced)
+    claimed
+        .chain(plan.existing.iter().flat_map(|node| &node.pods))
+        .chain(unplaced)
 }
 
 /// Upstream's queue: most processors first, then most memory, then age, then identity.
