@@ -34,6 +34,8 @@ pub(super) struct ClaimView {
     pub(super) labels: BTreeMap<Text, Text>,
     /// The domains that are possible, by topology key; a node without the label has none.
     pub(super) domains: BTreeMap<Text, BTreeSet<Option<Text>>>,
+    /// The labels its constraints speak of.
+    pub(super) constrained: BTreeSet<Text>,
 }
 
 impl ClaimView {
@@ -218,6 +220,7 @@ fn view(
         taints: context.pool.spec.template.spec.taints.to_vec(),
         labels,
         domains,
+        constrained: claim.constraints.iter().map(|spec| spec.key.as_str().into()).collect(),
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     Place, Reason, Rule, Verdict,
     claim::key_of,
     daemon::daemons,
+    placement::contradicts,
     topology::Replay,
     world::World,
 };
@@ -26,6 +27,7 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict
         if let Err(refusal) = cluster.filter_without_neighbours(binding.class, binding.node) {
             let reason = match refusal.plugin {
                 Plugin::NodeUnschedulable => Some(Reason::Cordoned),
+                Plugin::NodeAffinity if contradicts(&binding.pod.spec) => Some(Reason::Contradiction),
                 _ => None,
             };
             let rule = Rule::Filter(refusal.plugin);

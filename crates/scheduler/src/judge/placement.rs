@@ -8,6 +8,8 @@ use std::{
 use model::{
     host_port::HostPort,
     object::{ObjectKey, Pod, PodSpec},
+    requirement::{Requirement, Requirements},
+    vocabulary::Vocabulary,
 };
 
 use super::{
@@ -69,13 +71,38 @@ fn check_labels(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict)
             choices.any(|launched| !node_affinity::admits(&pod.spec, "", &launched))
         });
         if let Some(launched) = refused {
-            let unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
+            let is_unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
             let detail = format!("the labels of a {} are not those the pod asks for", launched.kind.name);
             let (rule, key) = (Rule::Filter(Plugin::NodeAffinity), key_of(pod));
-            let reason = unpromised.then_some(Reason::UnpromisedLabel);
+            let contradicts = contradicts(&pod.spec).then_some(Reason::Contradiction);
+            let reason = contradicts.or(is_unpromised.then_some(Reason::UnpromisedLabel));
             verdict.find(reason, rule, Some(&key), Some(&context.place), detail);
         }
     }
+}
+
+/// Whether node selector and a term of the node affinity leave no value for a label that some of them wants to be there.
+pub(super) fn contradicts(spec: &PodSpec) -> bool {
+    let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
+    let required = affinity.and_then(|it| it.required.as_ref());
+    let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
+    terms.iter().any(|term| {
+        let mut vocabulary = Vocabulary::new();
+        let labels = spec.node_selector.iter().map(|(key, value)| (&**key, &**value));
+        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary).iter().cloned().collect();
+        for written in &term.match_expressions {
+            if let Ok(operator) = written.operator.parse() {
+                let values = written.values.iter().map(|value| &**value);
+                all.push(Requirement::parse(&written.key, operator, values, &mut vocabulary));
+            }
+        }
+        let mut together = Requirements::default();
+        for requirement in all.iter().cloned() {
+            together.add(requirement, &vocabulary);
+        }
+        let is_wanted = |it: &Requirement| all.iter().any(|one| one.key() == it.key() && !one.is_empty());
+        together.iter().any(|it| it.is_empty() && is_wanted(it))
+    })
 }
 
 /// The labels a pod's node selector and required node affinity speak of.

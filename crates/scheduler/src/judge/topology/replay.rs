@@ -11,7 +11,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{Stuck, is_wide, keys_of};
+use super::{Stuck, excuse::excuse};
 use crate::{
     ClassId, Cluster, NodeId, SchedNode, Spreading,
     judge::{
@@ -37,12 +37,12 @@ pub(in crate::judge) struct Binding {
     pub(in crate::judge) class: ClassId,
     pub(in crate::judge) node: NodeId,
     pub(in crate::judge) place: Place,
-    is_open: bool,
 }
 
 /// The cluster before the plan, with the plan's nodes, and the pods to bind.
 #[derive(Debug)]
 pub(in crate::judge) struct Replay {
+    snapshot: Snapshot,
     pub(in crate::judge) cluster: Cluster,
     pub(in crate::judge) bindings: Vec<Binding>,
     /// Nodes of the cluster that a plan speaks of and that do not exist.
@@ -58,6 +58,7 @@ impl Replay {
         kind: WorldKind,
     ) -> Self {
         let mut replay = Self {
+            snapshot: snapshot.clone(),
             cluster: Cluster::new(snapshot, Spreading::Configured),
             bindings: Vec::new(),
             unknown: Vec::new(),
@@ -69,7 +70,7 @@ impl Replay {
                 Some(node) => {
                     let place = Place::Node(planned.name.as_str().into());
                     for pod in &planned.pods {
-                        replay.add_binding(current(snapshot, pod), *node, place.clone(), &BTreeSet::new());
+                        replay.add_binding(current(snapshot, pod), *node, place.clone());
                     }
                 }
                 None => replay.unknown.push(planned.name.as_str().into()),
@@ -115,20 +116,18 @@ impl Replay {
                 ..SchedNode::default()
             });
             for pod in &claim.pods {
-                self.add_binding(Arc::clone(pod), node, claim.place.clone(), &open);
+                self.add_binding(Arc::clone(pod), node, claim.place.clone());
             }
         }
     }
 
-    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place, open: &BTreeSet<Text>) {
+    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place) {
         let class = self.cluster.class_of(&pod);
-        let is_open = keys_of(&pod).any(|key| open.contains(&key));
         self.bindings.push(Binding {
             pod,
             class,
             node,
             place,
-            is_open,
         });
     }
 
@@ -161,7 +160,7 @@ impl Replay {
                 !is_admitted
             });
             if waiting.len() == before {
-                return stuck(&cluster, &waiting);
+                return stuck(&self.snapshot, &cluster, &waiting);
             }
         }
     }
@@ -180,7 +179,7 @@ impl Replay {
             let least = admitted.min_by_key(|(class, node)| cluster.tendency(*class, *node));
             let Some((class, node)) = least.copied() else {
                 let waiting: Vec<&Binding> = groups.into_values().flatten().collect();
-                return stuck(&cluster, &waiting);
+                return stuck(&self.snapshot, &cluster, &waiting);
             };
             cluster.bind(class, node);
             if let Some(group) = groups.get_mut(&(class, node)) {
@@ -193,15 +192,14 @@ impl Replay {
     }
 }
 
-fn stuck(cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
+fn stuck(snapshot: &Snapshot, cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
     let refused = waiting.iter().filter_map(|binding| {
         let plugin = cluster.refused_by_neighbours(binding.class, binding.node.index())?;
         Some(Stuck {
             pod: binding.pod.metadata.key(),
             place: binding.place.clone(),
             rule: Rule::Filter(plugin),
-            is_open: binding.is_open,
-            is_wide: is_wide(&binding.pod),
+            excuse: excuse(snapshot, &binding.pod, plugin),
         })
     });
     refused.collect()
