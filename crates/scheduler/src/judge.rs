@@ -9,6 +9,7 @@ mod claim;
 mod daemon;
 mod demand;
 mod existing;
+mod expected;
 mod labels;
 mod limits;
 mod min_values;
@@ -25,7 +26,12 @@ use model::{
     snapshot::Snapshot,
 };
 
-use self::{supply::Supply, world::World};
+pub(crate) use self::{
+    claim::current,
+    expected::{Expected, expected_nodes},
+    world::World,
+};
+use self::supply::Supply;
 use crate::plugin::Plugin;
 
 /// What is wrong with a plan.
@@ -107,6 +113,9 @@ pub enum Reason {
     Contradiction,
     /// Upstream remembers nothing of a pod in a domain that its claim does not speak of.
     UnrecordedDomain,
+    /// A pod was placed while its claim's domain was open, and upstream never counts it, though a later pod of the claim
+    /// settled the domain.
+    LateDomain,
     /// Nothing can be launched for the claim at once.
     NothingToLaunch,
     /// The pod is held back by scheduling gates, which upstream does not read.

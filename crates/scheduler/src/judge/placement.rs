@@ -106,7 +106,7 @@ pub(super) fn contradicts(spec: &PodSpec) -> bool {
 }
 
 /// The labels a pod's node selector and required node affinity speak of.
-fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
+pub(super) fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
     let required = affinity.and_then(|it| it.required.as_ref());
     let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
@@ -167,7 +167,7 @@ fn check_room(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
             None => entry.fits += 1,
             Some(what) => {
                 entry.lacks = Some(what.map_or_else(|| "pods".to_owned(), |at| dictionary.name(at).to_owned()));
-                entry.fits_elsewhere |= context.is_reserved() && total.fits_any(launched.kind);
+                entry.fits_elsewhere |= fits_elsewhere(context, &total, launched.kind);
                 entry.has_terms |= running.iter().any(|it| it.has_terms);
             }
         }
@@ -183,7 +183,7 @@ struct Short {
     fits: usize,
     lacks: Option<String>,
     has_terms: bool,
-    /// An offering that the claim gave up for reserved capacity has the room.
+    /// An offering that will not be launched has the room.
     fits_elsewhere: bool,
 }
 
@@ -211,6 +211,17 @@ fn is_overlaid(context: &Context<'_>, resource: &str) -> bool {
         && overlays.iter().any(|overlay| overlay.spec.capacity.get(resource).is_some())
 }
 
+/// Whether an offering has the room that upstream looks at though it is not launched: one of a full reservation, or one
+/// that the claim gave up for reserved capacity.
+fn fits_elsewhere(context: &Context<'_>, total: &Wanted, kind: &Type) -> bool {
+    let vocabulary = &context.supply.vocabulary;
+    let mut offerings = kind.instance_type.offerings.iter().zip(&kind.offerings);
+    offerings.any(|(offering, view)| {
+        let is_seen = context.is_reserved() || offering.is_compatible(context.requirements, vocabulary);
+        offering.is_available && is_seen && total.exceeds(&view.allocatable, view.allowed_pods).is_none()
+    })
+}
+
 /// What pods want together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
@@ -224,11 +235,6 @@ impl Wanted {
             *self.amounts.entry(*at).or_default() += amount;
         }
         self.pods += 1;
-    }
-
-    fn fits_any(&self, kind: &Type) -> bool {
-        let mut offerings = kind.offerings.iter();
-        offerings.any(|it| self.exceeds(&it.allocatable, it.allowed_pods).is_none())
     }
 
     /// The first resource there is too little of; `Some(None)` when it is the number of pods.

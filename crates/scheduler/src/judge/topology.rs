@@ -18,7 +18,7 @@ use model::{
 };
 
 pub(super) use self::replay::Replay;
-use self::replay::WorldKind;
+use self::replay::{Counting, WorldKind};
 use super::{Place, Reason, Rule, Verdict, claim::ClaimView, existing, world::World};
 
 /// All labels that constraints and terms speak of.
@@ -65,18 +65,21 @@ pub(super) fn check(
     let settled = Replay::new(snapshot, world, claims, plan, WorldKind::Settled);
     existing::check(snapshot, world, &settled, verdict);
     anti_affinity::check(snapshot, &settled, claims, verdict);
-    let stuck = settled.stuck();
+    let stuck = settled.stuck(Counting::All);
     let has_open = claims.iter().any(|claim| claim.open_keys().next().is_some());
     let expected: BTreeSet<Stuck> = if has_open {
-        Replay::new(snapshot, world, claims, plan, WorldKind::Expected).stuck()
+        Replay::new(snapshot, world, claims, plan, WorldKind::Expected).stuck(Counting::All)
     } else {
         stuck.clone()
     };
+    let counted_late = if stuck.is_empty() { BTreeSet::new() } else { settled.stuck(Counting::Settled) };
     let is_in = |list: &BTreeSet<Stuck>, pod: &ObjectKey| list.iter().any(|it| it.pod == *pod);
     for it in &stuck {
         // A world in which everything binds is a possible one, so what is stuck in the other one only is open.
         let is_open = !is_in(&expected, &it.pod);
-        report(it, is_open.then_some(Reason::OpenDomain).or(it.excuse), verdict);
+        let is_late = !is_in(&counted_late, &it.pod);
+        let reason = is_open.then_some(Reason::OpenDomain).or(it.excuse);
+        report(it, reason.or(is_late.then_some(Reason::LateDomain)), verdict);
     }
     for it in expected.iter().filter(|it| !is_in(&stuck, &it.pod)) {
         report(it, Some(Reason::OpenDomain), verdict);

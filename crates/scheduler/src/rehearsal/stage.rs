@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    object::{NodeName, ObjectKey, Pod, Text},
+    object::{NodeName, ObjectKey, Pod},
     plan::Plan,
     snapshot::Snapshot,
 };
@@ -20,10 +20,9 @@ use crate::{
 pub(super) struct Stage {
     cluster: Cluster,
     claims: Vec<Expected>,
-    /// The node of each claim that was released.
-    released: Vec<Option<NodeId>>,
     /// What the cluster's nodes are to the plan, in the order they joined.
     spots: Vec<Spot>,
+    nodes: BTreeMap<Spot, NodeId>,
     /// Where the plan has the pods.
     planned: BTreeMap<ObjectKey, Spot>,
     queue: Vec<Waiting>,
@@ -34,8 +33,8 @@ impl Stage {
         let mut stage = Self {
             cluster: Cluster::new(snapshot, Spreading::System),
             claims: expected_nodes(snapshot, plan),
-            released: vec![None; plan.claims.len()],
             spots: Vec::new(),
+            nodes: BTreeMap::new(),
             planned: planned(plan),
             queue: Vec::new(),
         };
@@ -52,8 +51,10 @@ impl Stage {
     }
 
     fn join(&mut self, node: SchedNode, spot: Spot) -> NodeId {
-        self.spots.push(spot);
-        self.cluster.add_node(node)
+        let id = self.cluster.add_node(node);
+        self.spots.push(spot.clone());
+        self.nodes.insert(spot, id);
+        id
     }
 
     fn bind(&mut self, pod: &Arc<Pod>, node: NodeId) {
@@ -91,22 +92,16 @@ impl Stage {
             for daemon in &expected.daemons {
                 self.bind(daemon, node);
             }
-            if let Some(place) = self.released.get_mut(*at) {
-                *place = Some(node);
-            }
         }
         for waiting in &mut self.queue {
             let key = waiting.pod.metadata.key();
-            let node = |claim: &usize| self.released.get(*claim).copied().flatten();
-            let nominated = steering.nominations.get(&key).and_then(node);
+            let spot = steering.nominations.get(&key).map(|claim| Spot::Claim(*claim));
+            let nominated = spot.and_then(|spot| self.nodes.get(&spot).copied());
             if let Some(node) = nominated.filter(|_| waiting.nominated.is_none()) {
                 self.cluster.nominate(waiting.class, node);
                 waiting.nominated = Some(node);
             }
-            waiting.planned = self.planned.get(&key).and_then(|spot| match spot {
-                Spot::Claim(claim) => self.released.get(*claim).copied().flatten(),
-                Spot::Node(_) => self.spots.iter().position(|it| it == spot).map(NodeId::new),
-            });
+            waiting.planned = self.planned.get(&key).and_then(|spot| self.nodes.get(spot).copied());
         }
     }
 
@@ -144,12 +139,12 @@ impl Stage {
     pub(super) fn finish(self, outcome: &mut Outcome) {
         let waiting = self.queue.iter().map(|waiting| waiting.pod.metadata.key());
         outcome.pending = waiting.filter(|key| self.planned.contains_key(key)).collect();
-        let claims = self.released.iter().zip(&self.claims).enumerate();
-        let is_unused = |node: &Option<NodeId>, expected: &Expected| {
-            node.is_some_and(|node| self.cluster.pod_count(node) == expected.daemons.len())
+        let is_unused = |at: usize, expected: &Expected| {
+            let node = self.nodes.get(&Spot::Claim(at));
+            node.is_some_and(|node| self.cluster.pod_count(*node) == expected.daemons.len())
         };
-        let unused = claims.filter(|(_, (node, expected))| is_unused(node, expected));
-        outcome.unused = unused.map(|(at, _)| at).collect();
+        let claims = self.claims.iter().enumerate();
+        outcome.unused = claims.filter(|(at, it)| is_unused(*at, it)).map(|(at, _)| at).collect();
     }
 }
 
@@ -163,9 +158,4 @@ fn planned(plan: &Plan) -> BTreeMap<ObjectKey, Spot> {
         planned.extend(node.pods.iter().map(|pod| (pod.metadata.key(), spot.clone())));
     }
     planned
-}
-
-/// The name of a claim's node while it is rehearsed.
-pub(crate) fn claim_node_name(at: usize) -> Text {
-    format!("claim-{at:05}").into()
 }
