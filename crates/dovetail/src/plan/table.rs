@@ -85,7 +85,10 @@ fn pending(groups: &[Pending], pods: usize, screen: &Screen) -> String {
         let stop = stop.map_or_else(String::new, |step| format!(", stops at {}", step.name));
         let head = hanging("x  ", &format!("{who} {wants}{stop}"), screen.text_width());
         text.push_str(&head.replacen('x', &screen.paint(Role::Stop, "x"), 1));
-        text.push_str(&hanging("   ", &group.message, screen.text_width()));
+        // One refusal per NodePool, which upstream joins into one line.
+        for refusal in group.message.split("; ") {
+            text.push_str(&hanging("   ", refusal, screen.text_width()));
+        }
         if let Some(funnel) = &group.funnel {
             text.push_str(&funnel.render(screen));
         }
