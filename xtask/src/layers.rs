@@ -64,8 +64,22 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "packing-bench",
+        sees: &["catalogue", "model", "packing", "rig", "workloads"],
+        pure: false,
+    },
+    Layer {
         name: "e2e",
-        sees: &["api", "catalogue", "model", "packing", "rig", "scheduler", "workloads"],
+        sees: &[
+            "api",
+            "catalogue",
+            "model",
+            "packing",
+            "packing-bench",
+            "rig",
+            "scheduler",
+            "workloads",
+        ],
         pure: false,
     },
     Layer {
