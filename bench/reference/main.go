@@ -11,7 +11,9 @@ import (
 
 const usage = `usage: reference COMMAND
 
-  solve FILE [--workers N] [--repeat N]   what upstream's scheduler plans for the pending pods
+  solve FILE [--workers N] [--repeat N] [--log]
+                                          what upstream's scheduler plans for the pending pods, and each of its steps
+  serve                                   questions as JSON lines on stdin (file, runs, workers, log), plans on stdout
   consolidate FILE                        what upstream's emptiness, multi-node and single-node consolidation decide
   algebra                                 requirement cases as JSON lines on stdin, upstream's answers on stdout
   draws --seed S -n N                     the first N 64-bit draws of Go's math/rand, one hexadecimal word per line
@@ -31,6 +33,8 @@ func run(args []string) error {
 	switch command, rest := args[0], args[1:]; command {
 	case "solve":
 		return runSolve(rest)
+	case "serve":
+		return runServe(os.Stdin, os.Stdout)
 	case "consolidate":
 		return runConsolidate(rest)
 	case "algebra":

@@ -28,6 +28,8 @@ type Plan struct {
 	Errors    map[string]string `json:"errors"`
 	Ignored   map[string]string `json:"ignored"`
 	Warnings  []string          `json:"warnings"`
+	Given     *Given            `json:"given,omitempty"`
+	Log       []Decision        `json:"log,omitempty"`
 }
 
 // Cost is what one step took. Bytes and allocations are totals over the step, not what was live at its end. CPU time is

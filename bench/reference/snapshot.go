@@ -132,9 +132,19 @@ func (s *Snapshot) options(workers int) (*options.Options, error) {
 	return result, nil
 }
 
+// What upstream's package-level registries hold before any cloud adds to them.
+var (
+	wellKnownAtFirst    = v1.WellKnownLabels.Clone()
+	reservedAtFirst     = cloudprovider.ReservedCapacityLabels.Clone()
+	reservationIDBefore = cloudprovider.ReservationIDLabel
+)
+
 // registerLabels tells upstream's package-level registries which labels this cloud adds. The reservation id has no
 // field of its own in the file: it is the label of a reserved offering whose key ends in "reservation-id".
 func (s *Snapshot) registerLabels() {
+	v1.WellKnownLabels = wellKnownAtFirst.Clone()
+	cloudprovider.ReservedCapacityLabels = reservedAtFirst.Clone()
+	cloudprovider.ReservationIDLabel = reservationIDBefore
 	v1.WellKnownLabels.Insert(s.WellKnownLabels...)
 	for _, it := range s.InstanceTypes {
 		for _, offering := range it.Offerings {

@@ -24,6 +24,7 @@ func runSolve(args []string) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	workers := flags.Int("workers", 5, "goroutines that try nodes for a pod; 5 is what upstream's benchmark uses, 1 its default")
 	repeat := flags.Int("repeat", 1, "solve this often, each time from a fresh scheduler; the fastest run is printed")
+	chronicles := flags.Bool("log", false, "write down each decision, in order")
 	file, err := parse(flags, args)
 	if err != nil {
 		return err
@@ -36,6 +37,7 @@ func runSolve(args []string) error {
 	if err != nil {
 		return err
 	}
+	world.chronicles = *chronicles
 	var best *Plan
 	var samples []int64
 	for range *repeat {
@@ -81,6 +83,17 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	var written *chronicle
+	if w.chronicles {
+		if plan.Given, err = givenOf(scheduler, pods); err != nil {
+			return nil, err
+		}
+		if written, err = newChronicle(scheduler, pods); err != nil {
+			return nil, err
+		}
+		w.clock.chronicle, ctx = written, watchedContext{Context: ctx, chronicle: written}
+		defer func() { w.clock.chronicle = nil }()
+	}
 	var results scheduling.Results
 	plan.Solve, err = measure(func() (err error) {
 		results, err = scheduler.Solve(ctx, pods)
@@ -88,6 +101,9 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if written != nil {
+		plan.Log = written.decisions
 	}
 	w.fill(ctx, plan, results)
 	return plan, nil

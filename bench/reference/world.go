@@ -35,7 +35,8 @@ type world struct {
 	options     *options.Options
 	kube        *kube
 	cloud       cloudprovider.CloudProvider
-	clock       clock.Clock
+	clock       *watchedClock
+	chronicles  bool // whether decisions are written down
 	cluster     *state.Cluster
 	provisioner *provisioning.Provisioner
 	events      *recorder
@@ -93,11 +94,11 @@ func newWorld(ctx context.Context, snapshot *Snapshot, workers int) (context.Con
 	return ctx, w, w.fillCluster(ctx)
 }
 
-func clockAt(at time.Time) clock.Clock {
+func clockAt(at time.Time) *watchedClock {
 	if at.IsZero() {
-		return clock.RealClock{}
+		return &watchedClock{Clock: clock.RealClock{}}
 	}
-	return clocktesting.NewFakeClock(at)
+	return &watchedClock{Clock: clocktesting.NewFakeClock(at)}
 }
 
 func (w *world) warn(format string, args ...any) {

@@ -25,6 +25,8 @@ pub(crate) struct Bench {
 enum Task {
     /// Writes a snapshot file
     Gen(Gen),
+    /// Ours and upstream's scheduler in turn on the same inputs: time, memory, cost
+    Packing(crate::packing::Forwarded),
     /// Upstream's scheduler and consolidation, on snapshot files
     #[command(subcommand)]
     Reference(Reference),
@@ -148,6 +150,7 @@ struct Action {
 pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
     match &bench.task {
         None => list(),
+        Some(Task::Packing(forwarded)) => return crate::packing::run("bench", forwarded),
         Some(Task::Gen(gen_args)) => write(&generate(gen_args)?, &gen_args.output)?,
         Some(Task::Reference(Reference::Build)) => print(&rig::reference::program()?.display().to_string()),
         Some(Task::Reference(Reference::Solve { run, files })) => solve(files, *run)?,

@@ -55,7 +55,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "workloads",
-        sees: &["model"],
+        sees: &["catalogue", "model"],
         pure: true,
     },
     Layer {
@@ -64,8 +64,22 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "packing-bench",
+        sees: &["catalogue", "model", "packing", "rig", "workloads"],
+        pure: false,
+    },
+    Layer {
         name: "e2e",
-        sees: &["api", "catalogue", "model", "packing", "rig", "scheduler", "workloads"],
+        sees: &[
+            "api",
+            "catalogue",
+            "model",
+            "packing",
+            "packing-bench",
+            "rig",
+            "scheduler",
+            "workloads",
+        ],
         pure: false,
     },
     Layer {

@@ -1,9 +1,11 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
 mod bench;
+mod catalogue;
 mod cluster;
 mod conformance;
 mod layers;
+mod packing;
 mod run;
 mod test;
 mod tidy;
@@ -30,11 +32,14 @@ enum Task {
     Layers,
     /// Generates workloads and asks the reference about them; alone it lists the shapes
     Bench(bench::Bench),
+    /// Compares our plans with upstream's on random clusters, `--seeds 1..2000 --shard 0/4`, or on snapshot files
+    Differential(packing::Forwarded),
     /// A real control plane on this machine, to try things by hand
     #[command(subcommand)]
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
+    Catalogue(catalogue::Catalogue),
 }
 
 fn main() -> ExitCode {
@@ -43,8 +48,10 @@ fn main() -> ExitCode {
         Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
         Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
         Task::Bench(task) => bench::run(&task),
+        Task::Differential(task) => packing::run("differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
+        Task::Catalogue(task) => catalogue::run(&task),
     };
     match done {
         Ok(code) => code,

@@ -1,12 +1,18 @@
 //! The `dovetail` binary: reads the command line, answers on standard output.
 
+mod answer;
 mod crds;
 mod document;
+mod failure;
+mod plan;
+mod terminal;
 mod version;
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
+
+use crate::answer::Answer;
 
 /// A node autoscaler for Kubernetes that speaks Karpenter's API.
 #[derive(Debug, Parser)]
@@ -18,49 +24,25 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Plan(plan::Args),
     Crds(crds::Args),
     Version(version::Args),
 }
 
 fn main() -> ExitCode {
-    match answer(Cli::parse()).and_then(|answer| print(&answer)) {
-        Ok(()) => ExitCode::SUCCESS,
+    match answer(Cli::parse()).and_then(|answer| answer.print()) {
+        Ok(code) => code,
         Err(error) => {
-            eprintln!("dovetail: {error:#}");
+            eprintln!("{}", failure::text(&error));
             ExitCode::FAILURE
         }
     }
 }
 
-fn answer(cli: Cli) -> anyhow::Result<String> {
+fn answer(cli: Cli) -> anyhow::Result<Answer> {
     match cli.command {
-        Command::Crds(args) => crds::answer(&args),
-        Command::Version(args) => version::answer(&args),
-    }
-}
-
-/// A reader that closes the pipe early, such as `head`, has what it wanted.
-fn print(answer: &str) -> anyhow::Result<()> {
-    match std::io::stdout().write_all(answer.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn an_unknown_provider_is_wrong_usage() {
-        let error = Cli::try_parse_from(["dovetail", "crds", "--only", "gcp"]).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
+        Command::Plan(args) => plan::answer(&args),
+        Command::Crds(args) => crds::answer(&args).map(Answer::from),
+        Command::Version(args) => version::answer(&args).map(Answer::from),
     }
 }

@@ -31,6 +31,8 @@ pub struct PlannedClaim {
     pub pods: Vec<Arc<Pod>>,
     /// `spec.requirements` of the NodeClaim but for the instance types, which `options` name; sorted by key.
     pub constraints: Arc<[RequirementSpec]>,
+    /// `minValues` of the requirement on instance types.
+    pub min_types: Option<u32>,
     /// The instance types that may be launched, cheapest first, at most 600.
     pub options: TypeOptions,
     /// The cheapest launch; none when nothing can be launched at once.

@@ -117,7 +117,8 @@ impl Vocabulary {
 
     /// With the label rules of the providers at work.
     pub fn with_rules(rules: LabelRules) -> Self {
-        let (well_known, keys) = (rules.well_known().collect::<Vec<_>>(), Vec::new());
+        let well_known: Vec<_> = rules.well_known().map(str::to_owned).collect();
+        let keys = Vec::new();
         let mut vocabulary = Self {
             keys,
             key_ids: BTreeMap::new(),
@@ -128,7 +129,7 @@ impl Vocabulary {
             vocabulary.intern_key(key);
         }
         for key in well_known {
-            vocabulary.add_well_known(key);
+            vocabulary.add_well_known(&key);
         }
         for value in CAPACITY_TYPES {
             vocabulary.intern_value(KeyId::CAPACITY_TYPE, value);
@@ -209,6 +210,11 @@ impl Vocabulary {
     /// The value as a number, if it is one.
     pub fn integer(&self, key: KeyId, value: ValueId) -> Option<i64> {
         self.entry(key, value)?.integer
+    }
+
+    /// The values of a key, in the order they were first met.
+    pub fn values(&self, key: KeyId) -> impl Iterator<Item = ValueId> {
+        (0..next(self.value_count(key))).map(ValueId)
     }
 
     /// How many values of the key were met.

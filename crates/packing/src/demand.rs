@@ -1,13 +1,26 @@
 //! Which pods need a place, and what each asks of a node beyond its own spec.
 
+mod buffer;
+mod default_spread;
+mod eligible;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod validation;
+pub(crate) mod volume;
+mod volume_validation;
+
 use std::sync::Arc;
 
 use model::{
     object::{NodeName, Pod},
     plan::Unplaced,
     requirement::RequirementSpec,
+    snapshot::Snapshot,
     volume::Volumes,
 };
+
+use self::{default_spread::DefaultSpread, eligible::moving, validation::Validation, volume::Storage};
+use crate::supply::label_rules;
 
 /// The pods of one planning run.
 #[derive(Debug, Clone, Default)]
@@ -49,4 +62,50 @@ pub struct PodVolumes {
     pub is_unresolved: bool,
     /// What will be attached; an error fails every attempt to place the pod, in these words.
     pub attachments: Result<Volumes, String>,
+}
+
+impl Demand {
+    /// The pods of a snapshot that need a place. Pending pods are checked first; those of leaving nodes are not, because
+    /// they ran already.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let storage = Storage(snapshot.objects());
+        let mut validation = Validation::new(label_rules(snapshot.catalog()));
+        let mut demand = Self::default();
+        for pod in snapshot.provisionable_pods() {
+            match validation.refusal(pod, storage) {
+                Some(refusal) => demand.ignored.push(refusal),
+                None => demand.add(pod, Origin::Pending, storage),
+            }
+        }
+        for pod in buffer::pods(snapshot) {
+            demand.add(&pod, Origin::Buffer, storage);
+        }
+        for (node, pod) in moving(snapshot) {
+            demand.add(pod, Origin::Moving(node), storage);
+        }
+        demand.spread(snapshot);
+        demand
+    }
+
+    /// Gives pods the cluster's default constraints, but for those whose volumes could not be looked up: upstream has
+    /// dropped them by then.
+    fn spread(&mut self, snapshot: &Snapshot) {
+        let Some(mut defaults) = DefaultSpread::of(snapshot) else {
+            return;
+        };
+        let is_unresolved = |entry: &DemandPod| entry.volumes.as_ref().is_some_and(|volumes| volumes.is_unresolved);
+        for entry in self.pods.iter_mut().filter(|entry| !is_unresolved(entry)) {
+            if let Some(pod) = defaults.constrained(&entry.pod) {
+                entry.pod = Arc::new(pod);
+            }
+        }
+    }
+
+    fn add(&mut self, pod: &Arc<Pod>, origin: Origin, storage: Storage<'_>) {
+        self.pods.push(DemandPod {
+            pod: Arc::clone(pod),
+            origin,
+            volumes: storage.volumes_of(pod).map(Arc::new),
+        });
+    }
 }

@@ -1,5 +1,16 @@
 //! What there is to place pods on: NodePools with their instance types, and nodes with their room.
 
+mod daemon;
+mod domain;
+mod labels;
+mod member;
+mod node;
+mod overlay;
+mod pool;
+mod requests;
+mod template;
+mod usage;
+
 use std::sync::Arc;
 
 use model::{
@@ -8,9 +19,14 @@ use model::{
     object::{Labels, Node, NodeClaim, NodeName, NodePool, ObjectKey, Taint, Text},
     requirement::Requirements,
     resources::ResourceList,
+    snapshot::Snapshot,
     vocabulary::{KeyId, ValueId, Vocabulary},
     volume::VolumeUsage,
 };
+
+use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
+pub(crate) use self::{labels::label_rules, member::members};
+use crate::Options;
 
 /// Everything pods may be placed on.
 #[derive(Debug, Clone)]
@@ -104,4 +120,36 @@ pub struct Domain {
     pub value: ValueId,
     /// The taints under which it can be had, one set per way; one empty set when any way is without taints.
     pub taints: Vec<Vec<Taint>>,
+}
+
+impl Supply {
+    /// What pods of a snapshot may be placed on.
+    ///
+    /// The order of the steps is upstream's, and it shows: a daemon's terms are used up by templates before existing nodes
+    /// look at them.
+    pub fn of(snapshot: &Snapshot, options: &Options) -> Self {
+        let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
+        let pools = Pools::of(snapshot, &mut vocabulary);
+        let mut daemons = Daemons::of(snapshot, &mut vocabulary);
+        let mut factory = TemplateFactory::new(snapshot, &mut vocabulary, &mut daemons);
+        let (mut templates, dropped) = factory.templates(&pools);
+        let staying: Vec<_> = members(snapshot)
+            .into_iter()
+            .filter(|member| !member.is_leaving())
+            .collect();
+        for template in &mut templates {
+            template.remaining = pool::remaining(&template.pool, &staying);
+        }
+        let universe = domain::universe(&pools, &mut vocabulary);
+        let nodes = NodeFactory::new(snapshot, options, &pools, &mut daemons, &mut vocabulary).nodes(&staying);
+        Self {
+            has_no_pools: pools.is_empty(),
+            has_preferred_taints: pools.have_preferred_taints(),
+            vocabulary,
+            templates,
+            dropped,
+            nodes,
+            universe,
+        }
+    }
 }

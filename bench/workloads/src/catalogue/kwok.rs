@@ -1,10 +1,13 @@
 //! The kwok provider's catalogue: 144 generic types in four zones, spot and on-demand.
 
+use ::catalogue::kwok::{Machine, machines, spot_of};
 use serde_json::{Map, Value};
 
 use super::{InstanceType, Offering, overhead};
 use crate::object::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE, requirement};
 use crate::quantity::{cpu, dollars, memory};
+
+pub use ::catalogue::kwok::{ZONES as KWOK_ZONES, price as kwok_price};
 
 /// Size of a kwok type: for generic types its core count.
 pub const KWOK_SIZE: &str = "karpenter.kwok.sh/instance-size";
@@ -14,68 +17,47 @@ const KWOK_CPU: &str = "karpenter.kwok.sh/instance-cpu";
 const KWOK_MEMORY: &str = "karpenter.kwok.sh/instance-memory";
 /// The labels this cloud declares well-known.
 pub const KWOK_LABELS: [&str; 4] = [KWOK_SIZE, KWOK_FAMILY, KWOK_CPU, KWOK_MEMORY];
-/// The zones it sells in.
-pub const KWOK_ZONES: [&str; 4] = ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"];
-
-const GIB: u128 = 1 << 30;
 
 /// All 144 types, in upstream's order.
 pub fn kwok() -> Vec<InstanceType> {
-    let mut types = Vec::new();
-    for cores in [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256] {
-        for (family, factor) in [("c", 2), ("s", 4), ("m", 8)] {
-            for os in ["linux", "windows"] {
-                for arch in ["amd64", "arm64"] {
-                    types.push(build(family, cores, cores * factor, arch, os));
-                }
-            }
-        }
-    }
-    types
+    machines().into_iter().map(build).collect()
 }
 
-fn build(family: &str, cores: u64, memory_gi: u64, arch: &str, os: &str) -> InstanceType {
-    let name = format!("{family}-{cores}x-{arch}-{os}");
-    let memory_text = memory(1024 * memory_gi);
-    let pods = (16 * cores).min(1024);
+fn build(machine: Machine) -> InstanceType {
+    let (cores, memory_mi) = (machine.cores, 1024 * machine.memory_gib);
     InstanceType {
         requirements: vec![
-            requirement(INSTANCE_TYPE, "In", &[&name]),
-            requirement(ARCH, "In", &[arch]),
-            requirement(OS, "In", &[os]),
+            requirement(INSTANCE_TYPE, "In", &[&machine.name]),
+            requirement(ARCH, "In", &[machine.arch]),
+            requirement(OS, "In", &[machine.os]),
             requirement(ZONE, "In", &KWOK_ZONES),
             requirement(CAPACITY_TYPE, "In", &["spot", "on-demand"]),
             requirement(KWOK_SIZE, "In", &[&cores.to_string()]),
-            requirement(KWOK_FAMILY, "In", &[family]),
+            requirement(KWOK_FAMILY, "In", &[machine.family]),
             requirement(KWOK_CPU, "In", &[&cores.to_string()]),
-            requirement(KWOK_MEMORY, "In", &[&memory_text]),
+            requirement(KWOK_MEMORY, "In", &[&memory(memory_mi)]),
         ],
         capacity: Map::from_iter([
             ("cpu".to_string(), Value::from(cpu(1000 * cores))),
             ("ephemeral-storage".to_string(), Value::from("20Gi")),
-            ("memory".to_string(), Value::from(memory_text)),
-            ("pods".to_string(), Value::from(pods.to_string())),
+            ("memory".to_string(), Value::from(memory(memory_mi))),
+            ("pods".to_string(), Value::from(machine.pods().to_string())),
         ]),
         overhead: overhead(),
-        offerings: offerings(cores, memory_gi),
-        name,
+        offerings: offerings(&machine),
         volume_attachment_limits: Map::new(),
         dynamic_resources: Value::Null,
         cpu: cores,
-        memory_mi: 1024 * memory_gi,
-        pods,
+        memory_mi,
+        pods: machine.pods(),
+        name: machine.name,
     }
 }
 
-/// On-demand price in 10⁻¹³ dollars: 2.5 cents per core and a tenth of a cent per 10⁹ bytes.
-pub fn kwok_price(cores: u64, memory_gi: u64) -> u128 {
-    u128::from(cores) * 250_000_000_000 + u128::from(memory_gi) * GIB * 10
-}
-
 /// Every zone, spot at 70 % of the on-demand price.
-fn offerings(cores: u64, memory_gi: u64) -> Vec<Offering> {
-    let on_demand = kwok_price(cores, memory_gi);
-    let prices = [("spot", dollars(on_demand * 7 / 10)), ("on-demand", dollars(on_demand))];
+fn offerings(machine: &Machine) -> Vec<Offering> {
+    let on_demand = machine.price();
+    let prices = [("spot", dollars(spot_of(on_demand))), ("on-demand", dollars(on_demand))];
     KWOK_ZONES
         .iter()
         .flat_map(|zone| {
@@ -105,5 +87,13 @@ mod tests {
             ("0.0190032385536", "0.027147483648")
         );
         assert_eq!(last.capacity["memory"], "2Ti");
+    }
+
+    #[test]
+    fn the_file_says_what_the_embedded_catalogue_says() {
+        let written = serde_json::to_value(kwok()).unwrap();
+        let read: Vec<std::sync::Arc<model::snapshot::CatalogType>> = serde_json::from_value(written).unwrap();
+        let embedded = ::catalogue::load(::catalogue::Source::Kwok, None, &[]).unwrap();
+        assert_eq!(read, embedded.catalog.instance_types);
     }
 }

@@ -3,7 +3,10 @@
 //! Upstream keeps these tables as globals that each provider extends at start-up. Here they are a value, so one
 //! process can judge manifests for several providers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     ARCH, CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, HOSTNAME, INSTANCE_TYPE,
@@ -38,7 +41,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// The tables for one set of providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelRules {
-    well_known: BTreeSet<&'static str>,
+    well_known: BTreeSet<Cow<'static, str>>,
     restricted_domains: BTreeSet<&'static str>,
     known_values: BTreeMap<&'static str, BTreeSet<&'static str>>,
     aliases: BTreeMap<&'static str, &'static str>,
@@ -55,7 +58,7 @@ pub struct LabelRules {
 )]
 pub struct RestrictedLabel {
     key: String,
-    well_known: Vec<&'static str>,
+    well_known: Vec<String>,
     restricted_domains: Vec<&'static str>,
 }
 
@@ -63,7 +66,7 @@ impl LabelRules {
     /// The tables when these providers are at work. Without any, core's own.
     pub fn new(providers: &[Provider]) -> Self {
         let mut rules = Self {
-            well_known: WELL_KNOWN.iter().copied().collect(),
+            well_known: borrowed(WELL_KNOWN).collect(),
             restricted_domains: BTreeSet::from([GROUP]),
             known_values: BTreeMap::from([(
                 CAPACITY_TYPE,
@@ -89,7 +92,7 @@ impl LabelRules {
     fn extend(&mut self, provider: Provider) {
         match provider {
             Provider::Aws => {
-                self.well_known.extend(aws::WELL_KNOWN);
+                self.well_known.extend(borrowed(aws::WELL_KNOWN));
                 self.restricted_domains.insert(aws::GROUP);
                 self.known_values
                     .insert(aws::INSTANCE_TENANCY, BTreeSet::from(["dedicated", "default"]));
@@ -97,17 +100,25 @@ impl LabelRules {
                 self.resources.extend(aws::WELL_KNOWN_RESOURCES);
             }
             Provider::Azure => {
-                self.well_known.extend(azure::WELL_KNOWN);
+                self.well_known.extend(borrowed(azure::WELL_KNOWN));
                 self.restricted_domains.insert(azure::GROUP);
                 self.known_values.extend(azure_values());
                 self.aliases.insert(azure::DISK_CSI_ZONE, ZONE);
                 self.value_aliases.insert((ZONE, ""), azure::REGIONAL_ZONE);
             }
             Provider::Kwok => {
-                self.well_known.extend(kwok::WELL_KNOWN);
+                self.well_known.extend(borrowed(kwok::WELL_KNOWN));
                 self.restricted_domains.insert(kwok::GROUP);
             }
         }
+    }
+
+    /// These tables, with keys that a catalogue calls well-known beside those of the providers.
+    #[must_use]
+    pub fn with_well_known<'a>(mut self, keys: impl IntoIterator<Item = &'a str>) -> Self {
+        let keys = keys.into_iter().map(|key| Cow::Owned(key.to_owned()));
+        self.well_known.extend(keys);
+        self
     }
 
     /// Whether a key has a meaning of its own, so that a node without it may still fit.
@@ -116,8 +127,8 @@ impl LabelRules {
     }
 
     /// All well-known keys, in order.
-    pub fn well_known(&self) -> impl Iterator<Item = &'static str> {
-        self.well_known.iter().copied()
+    pub fn well_known(&self) -> impl Iterator<Item = &str> {
+        self.well_known.iter().map(AsRef::as_ref)
     }
 
     /// Whether users may not use a key. Unlike the CRDs' rule, a domain counts only up to a dot.
@@ -145,7 +156,7 @@ impl LabelRules {
         }
         Err(RestrictedLabel {
             key: key.to_owned(),
-            well_known: self.well_known.iter().copied().collect(),
+            well_known: self.well_known().map(str::to_owned).collect(),
             restricted_domains: self.restricted_domains.iter().copied().collect(),
         })
     }
@@ -173,6 +184,10 @@ impl LabelRules {
     pub fn is_well_known_resource(&self, resource: &str) -> bool {
         self.resources.contains(resource)
     }
+}
+
+fn borrowed(keys: &'static [&'static str]) -> impl Iterator<Item = Cow<'static, str>> {
+    keys.iter().copied().map(Cow::Borrowed)
 }
 
 fn azure_values() -> [(&'static str, BTreeSet<&'static str>); 10] {
@@ -224,6 +239,15 @@ mod tests {
                 "{key}"
             );
         }
+    }
+
+    #[test]
+    fn keys_a_catalogue_calls_well_known_are_free_and_named_in_refusals() {
+        let rules = LabelRules::new(&[Provider::Kwok]).with_well_known(["karpenter.kwok.sh/reservation-id"]);
+        assert!(rules.is_well_known("karpenter.kwok.sh/reservation-id"));
+        assert_eq!(rules.check("karpenter.kwok.sh/reservation-id"), Ok(()));
+        let refusal = rules.check("karpenter.kwok.sh/other").unwrap_err().to_string();
+        assert!(refusal.contains("karpenter.kwok.sh/reservation-id"), "{refusal}");
     }
 
     #[test]

@@ -1,0 +1,57 @@
+//! When do two refusals say the same? Upstream lists some things in the order of a Go map; those orders are taken out.
+
+/// A refusal with everything put in one order that upstream puts in none: alternatives, typo hints, lists of labels.
+pub fn in_one_order(message: &str) -> String {
+    let message = without_typo_hints(message);
+    let mut parts: Vec<String> = message.split("; ").map(sorted_labels).collect();
+    parts.sort();
+    parts.join("; ")
+}
+
+/// Which label a typo hint names is up to chance; that there is one is not.
+fn without_typo_hints(message: &str) -> String {
+    let mut rest = message;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once("(typo of \"") {
+        kept.push_str(before);
+        kept.push_str("(typo?)");
+        rest = after.split_once("\"?)").map_or("", |(_, rest)| rest);
+    }
+    kept + rest
+}
+
+/// `label(s)=[k2 k1]` with its labels sorted.
+fn sorted_labels(part: &str) -> String {
+    let Some((before, rest)) = part.split_once("(label(s)=[") else {
+        return part.to_owned();
+    };
+    let Some((labels, after)) = rest.split_once(']') else {
+        return part.to_owned();
+    };
+    let mut labels: Vec<&str> = labels.split(' ').collect();
+    labels.sort_unstable();
+    format!("{before}(label(s)=[{}]{after}", labels.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_that_upstream_leaves_to_chance_are_taken_out() {
+        let cases = [
+            ("b; a", "a; b"),
+            (
+                "label \"zone\" does not have known values (typo of \"topology.kubernetes.io/zone\"?)",
+                "label \"zone\" does not have known values (typo?)",
+            ),
+            (
+                "minValues requirement is not met for label(s) (label(s)=[k2 k1]), requirements=x",
+                "minValues requirement is not met for label(s) (label(s)=[k1 k2]), requirements=x",
+            ),
+        ];
+        for (said, meant) in cases {
+            assert_eq!(in_one_order(said), meant);
+        }
+    }
+}

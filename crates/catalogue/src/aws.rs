@@ -1,0 +1,234 @@
+//! Amazon EC2, as Karpenter's provider v1.14.1 describes it to the scheduler.
+//!
+//! The node class is not part of the table, so its defaults hold: AL2023, a root volume of 20 GiB, no kubelet settings,
+//! no reserved interfaces, 7.5 % of memory lost to the hypervisor.
+
+mod labels;
+mod resources;
+
+use std::sync::Arc;
+
+use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE, aws::WELL_KNOWN};
+use model::{
+    price::Price,
+    snapshot::{Catalog, CatalogOffering, CatalogType, DynamicResources},
+};
+
+use crate::{
+    Damaged, Loaded,
+    spec::{offering, one_of},
+    table::{Table, number},
+};
+
+/// Regions with prices of their own, in the order of the table's columns.
+pub const PRICED_REGIONS: [&str; 3] = ["us-east-1", "us-west-2", "eu-west-1"];
+
+/// What a spot instance is assumed to cost of its on-demand price, in percent: spot prices change by the hour and are
+/// in no table. Karpenter itself starts with the on-demand price, which would make spot look worthless.
+pub const SPOT_PERCENT: u64 = 40;
+
+/// Letters of the zones a region is assumed to have.
+const ZONE_LETTERS: [&str; 3] = ["a", "b", "c"];
+
+/// Columns of the table, the prices last.
+pub const COLUMNS: [&str; 23] = [
+    "name",
+    "arch",
+    "hypervisor",
+    "cpu_manufacturer",
+    "cpu_clock_mhz",
+    "vcpu",
+    "memory_mib",
+    "pods",
+    "encryption_in_transit",
+    "ebs_mbps",
+    "network_mbps",
+    "nvme_gb",
+    "efa",
+    "pod_eni",
+    "gpu_name",
+    "gpu_manufacturer",
+    "gpu_count",
+    "gpu_memory_mib",
+    "accelerator",
+    "resources",
+    "usd_us_east_1",
+    "usd_us_west_2",
+    "usd_eu_west_1",
+];
+
+/// What the table says about a type.
+pub(crate) struct Machine<'a> {
+    name: &'a str,
+    arch: &'a str,
+    hypervisor: &'a str,
+    cpu_manufacturer: &'a str,
+    cpu_clock_mhz: &'a str,
+    vcpu: i64,
+    memory_mib: i64,
+    pods: i64,
+    encryption_in_transit: &'a str,
+    ebs_mbps: &'a str,
+    network_mbps: &'a str,
+    nvme_gb: &'a str,
+    efa: i64,
+    pod_eni: i64,
+    gpu: [&'a str; 4],
+    /// Name, manufacturer and count.
+    accelerator: [&'a str; 3],
+    /// Extended resources with their numbers.
+    extended: Vec<(&'a str, i64)>,
+    /// Dollars an hour; none where the region does not sell it.
+    price: Option<Price>,
+}
+
+pub(crate) fn load(region: &str, more_zones: &[String]) -> Result<Loaded, Damaged> {
+    let table = Table::unpack("aws", include_bytes!("../data/aws.tsv.gz"))?;
+    let column = PRICED_REGIONS.iter().position(|priced| *priced == region);
+    let zones = zones(region, more_zones);
+    let machines = table.rows(&COLUMNS, |fields| machine(fields, column.unwrap_or_default()))?;
+    let types = machines.iter().filter_map(|machine| describe(machine, region, &zones));
+    Ok(Loaded {
+        catalog: Catalog {
+            instance_types: types.collect(),
+            well_known_labels: WELL_KNOWN.iter().map(|label| (*label).into()).collect(),
+            ..Catalog::default()
+        },
+        region: region.to_owned(),
+        prices_of: table.prices_of().to_owned(),
+        assumed: assumptions(region, column.is_none(), &zones),
+    })
+}
+
+fn assumptions(region: &str, is_unpriced: bool, zones: &[String]) -> Vec<String> {
+    let mut assumed = vec![
+        format!("spot costs {SPOT_PERCENT}% of on-demand (no spot prices in the table)"),
+        format!("every type is sold in {}", zones.join(", ")),
+        "EC2NodeClass defaults: AL2023, 20Gi root volume, pods limited by network interfaces".to_owned(),
+    ];
+    if is_unpriced {
+        assumed.insert(
+            0,
+            format!("{region} costs what us-east-1 costs (no prices of its own in the table)"),
+        );
+    }
+    assumed
+}
+
+fn zones(region: &str, more: &[String]) -> Vec<String> {
+    let more = more.iter().filter(|zone| zone.starts_with(region)).cloned();
+    let mut zones: Vec<_> = ZONE_LETTERS
+        .iter()
+        .map(|letter| format!("{region}{letter}"))
+        .chain(more)
+        .collect();
+    zones.sort();
+    zones.dedup();
+    zones
+}
+
+fn machine<'a>(fields: &[&'a str; COLUMNS.len()], price_column: usize) -> Result<Machine<'a>, String> {
+    let [
+        name,
+        arch,
+        hypervisor,
+        cpu_manufacturer,
+        cpu_clock_mhz,
+        vcpu,
+        memory,
+        pods,
+        encryption,
+        ebs,
+        network,
+        nvme,
+        efa,
+        pod_eni,
+        gpu @ ..,
+        accelerator,
+        extended,
+        east,
+        west,
+        ireland,
+    ] = *fields;
+    let price = [east, west, ireland].get(price_column).copied().unwrap_or_default();
+    let price = (!price.is_empty()).then(|| price.parse()).transpose();
+    Ok(Machine {
+        name,
+        arch,
+        hypervisor,
+        cpu_manufacturer,
+        cpu_clock_mhz,
+        vcpu: number("vcpu", vcpu)?,
+        memory_mib: number("memory_mib", memory)?,
+        pods: number("pods", pods)?,
+        encryption_in_transit: encryption,
+        ebs_mbps: ebs,
+        network_mbps: network,
+        nvme_gb: nvme,
+        efa: number("efa", efa)?,
+        pod_eni: number("pod_eni", pod_eni)?,
+        gpu,
+        accelerator: parts(accelerator)?,
+        extended: counts(extended)?,
+        price: price.map_err(|error: model::price::PriceError| error.to_string())?,
+    })
+}
+
+/// `name,manufacturer,count`, or nothing.
+fn parts(field: &str) -> Result<[&str; 3], String> {
+    if field.is_empty() {
+        return Ok([""; 3]);
+    }
+    let parts: Vec<_> = field.split(',').collect();
+    parts
+        .try_into()
+        .map_err(|_| format!("accelerator: `{field}` is not name,manufacturer,count"))
+}
+
+/// `nvidia.com/gpu=1,…`
+fn counts(field: &str) -> Result<Vec<(&str, i64)>, String> {
+    let pairs = field.split(',').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, count) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("resources: `{pair}` has no ="))?;
+            Ok((name, number("resources", count)?))
+        })
+        .collect()
+}
+
+/// The type as Karpenter sees it; none when the region has no price for it.
+fn describe(machine: &Machine<'_>, region: &str, zones: &[String]) -> Option<Arc<CatalogType>> {
+    let on_demand = machine.price?;
+    Some(Arc::new(CatalogType {
+        name: machine.name.into(),
+        requirements: labels::of(machine, region, zones),
+        capacity: resources::capacity(machine),
+        overhead: resources::overhead(machine),
+        offerings: offerings(machine, on_demand, zones),
+        volume_attachment_limits: model::object::List::default(),
+        dynamic_resources: DynamicResources::default(),
+    }))
+}
+
+fn offerings(machine: &Machine<'_>, on_demand: Price, zones: &[String]) -> Vec<CatalogOffering> {
+    // AL2023 does not run on the first Graviton: the provider lists the family and never launches it.
+    let available = !machine.name.starts_with("a1.");
+    let spot = Price::from_picos(on_demand.picos() / 100 * SPOT_PERCENT);
+    let kinds = [(CAPACITY_TYPE_ON_DEMAND, on_demand), (CAPACITY_TYPE_SPOT, spot)];
+    let offer = |zone: &String, (kind, price): (&str, Price)| {
+        offering(
+            vec![one_of(CAPACITY_TYPE, &[kind]), one_of(ZONE, &[zone])],
+            price,
+            available,
+        )
+    };
+    zones
+        .iter()
+        .flat_map(|zone| kinds.map(|kind| offer(zone, kind)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

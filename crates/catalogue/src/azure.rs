@@ -1,0 +1,228 @@
+//! Azure virtual machines, as Karpenter's provider for AKS describes them to the scheduler.
+//!
+//! The node class is not part of the table, so its defaults hold: Ubuntu, a system disk of 128 GB, 250 pods (overlay
+//! network), 7.5 % of memory lost to the hypervisor. Sizes the provider refuses are not in the table.
+
+mod labels;
+mod resources;
+
+use std::sync::Arc;
+
+use api::labels::{
+    CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE,
+    azure::{AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, PLACEMENT_SCOPE, REGIONAL_ZONE, WELL_KNOWN},
+};
+use model::{
+    price::Price,
+    snapshot::{Catalog, CatalogOffering, CatalogType, DynamicResources},
+};
+
+use crate::{
+    Damaged, Loaded,
+    spec::{offering, one_of},
+    table::{Table, number},
+};
+
+/// Regions with on-demand prices of their own, in the order of the table's columns.
+pub const PRICED_REGIONS: [&str; 3] = ["eastus", "westus2", "westeurope"];
+/// Regions with zones of their own in the table, in the order of its columns.
+const ZONED_REGIONS: [&str; 2] = ["westus2", "southcentralus"];
+/// Where nothing says otherwise, a size is assumed to be sold in these.
+const ALL_ZONES: &str = "123";
+
+/// Columns of the table. Zones are written as digits, `-` is a region that sells the size without zones.
+pub const COLUMNS: [&str; 23] = [
+    "name",
+    "family",
+    "series",
+    "version",
+    "vcpu",
+    "memory_gib",
+    "arch",
+    "gpu_count",
+    "gpu_name",
+    "gpu_manufacturer",
+    "accelerated_networking",
+    "premium_storage",
+    "ultra_ssd",
+    "ephemeral_os_gb",
+    "zones_westus2",
+    "zones_southcentralus",
+    "max_data_disks",
+    "usd_eastus",
+    "usd_westus2",
+    "usd_westeurope",
+    "spot_eastus",
+    "spot_westus2",
+    "spot_westeurope",
+];
+
+/// What the table says about a size.
+pub(crate) struct Size<'a> {
+    name: &'a str,
+    family: &'a str,
+    series: &'a str,
+    version: &'a str,
+    vcpu: i64,
+    memory_gib: i64,
+    arch: &'a str,
+    gpu_count: i64,
+    gpu_name: &'a str,
+    gpu_manufacturer: &'a str,
+    has_accelerated_networking: bool,
+    has_premium_storage: bool,
+    has_ultra_ssd: bool,
+    ephemeral_os_gb: &'a str,
+    zones: Vec<String>,
+    max_data_disks: &'a str,
+    on_demand: Option<Price>,
+    spot: Option<Price>,
+}
+
+pub(crate) fn load(region: &str) -> Result<Loaded, Damaged> {
+    let table = Table::unpack("azure", include_bytes!("../data/azure.tsv.gz"))?;
+    let sizes = table.rows(&COLUMNS, |fields| size(fields, region))?;
+    let types = sizes.iter().filter_map(|size| describe(size, region));
+    Ok(Loaded {
+        catalog: Catalog {
+            instance_types: types.collect(),
+            well_known_labels: WELL_KNOWN.iter().map(|label| (*label).into()).collect(),
+            ..Catalog::default()
+        },
+        region: region.to_owned(),
+        prices_of: table.prices_of().to_owned(),
+        assumed: assumptions(region),
+    })
+}
+
+fn assumptions(region: &str) -> Vec<String> {
+    let mut assumed = vec![
+        "AKSNodeClass defaults: Ubuntu, 128 GB system disk, 250 pods".to_owned(),
+        "sizes whose spot price is not known are sold on demand only".to_owned(),
+    ];
+    if !ZONED_REGIONS.contains(&region) {
+        assumed.insert(
+            0,
+            format!("sizes are sold in zones 1, 2 and 3 of {region} unless other regions have fewer"),
+        );
+    }
+    if !PRICED_REGIONS.contains(&region) {
+        assumed.insert(
+            0,
+            format!("{region} costs what eastus costs (no prices of its own in the table)"),
+        );
+    } else if region == "westeurope" {
+        assumed.insert(
+            0,
+            "spot is discounted in westeurope as in eastus (no spot prices of its own)".to_owned(),
+        );
+    }
+    assumed
+}
+
+fn size<'a>(fields: &[&'a str; COLUMNS.len()], region: &str) -> Result<Size<'a>, String> {
+    let [
+        name,
+        family,
+        series,
+        version,
+        vcpu,
+        memory,
+        arch,
+        gpu_count,
+        gpu_name,
+        gpu_manufacturer,
+        networking,
+        premium,
+        ultra,
+        ephemeral_os_gb,
+        zones_west,
+        zones_south,
+        max_data_disks,
+        prices @ ..,
+    ] = *fields;
+    let column = PRICED_REGIONS
+        .iter()
+        .position(|priced| *priced == region)
+        .unwrap_or_default();
+    let price = |at: usize| prices.get(at).copied().filter(|price| !price.is_empty());
+    let parse = |price: Option<&str>| price.map(str::parse).transpose();
+    let on_demand = parse(price(column)).map_err(|error: model::price::PriceError| error.to_string())?;
+    let spot = parse(price(PRICED_REGIONS.len() + column)).map_err(|error| error.to_string())?;
+    Ok(Size {
+        name,
+        family,
+        series,
+        version,
+        vcpu: number("vcpu", vcpu)?,
+        memory_gib: number("memory_gib", memory)?,
+        arch,
+        gpu_count: number("gpu_count", gpu_count)?,
+        gpu_name,
+        gpu_manufacturer,
+        has_accelerated_networking: networking == "1",
+        has_premium_storage: premium == "1",
+        has_ultra_ssd: ultra == "1",
+        ephemeral_os_gb,
+        zones: zones(region, [zones_west, zones_south]),
+        max_data_disks,
+        on_demand,
+        spot,
+    })
+}
+
+/// The zones a size is sold in: those the table has for the region; else none if no region has any; else all three.
+fn zones(region: &str, known: [&str; ZONED_REGIONS.len()]) -> Vec<String> {
+    let here = ZONED_REGIONS.iter().position(|zoned| *zoned == region);
+    let here = here
+        .and_then(|at| known.get(at))
+        .copied()
+        .filter(|zones| !zones.is_empty());
+    let is_known_without = known.contains(&"-") && known.iter().all(|zones| matches!(*zones, "-" | ""));
+    let zones = here.unwrap_or(if is_known_without { "-" } else { ALL_ZONES });
+    let digits = zones.chars().filter(char::is_ascii_digit);
+    digits.map(|zone| format!("{region}-{zone}")).collect()
+}
+
+/// The size as Karpenter sees it; none when the region has no price for it.
+fn describe(size: &Size<'_>, region: &str) -> Option<Arc<CatalogType>> {
+    let on_demand = size.on_demand?;
+    let disks = size.max_data_disks.parse().ok();
+    let limit = disks.map(|disks: u32| ("disk.csi.azure.com".into(), disks));
+    Some(Arc::new(CatalogType {
+        name: size.name.into(),
+        requirements: labels::of(size, region),
+        capacity: resources::capacity(size),
+        overhead: resources::overhead(size),
+        offerings: offerings(size, on_demand),
+        volume_attachment_limits: limit.into_iter().collect(),
+        dynamic_resources: DynamicResources::default(),
+    }))
+}
+
+/// Every zone, then the region without a zone, each on demand and where there is a price as spot.
+fn offerings(size: &Size<'_>, on_demand: Price) -> Vec<CatalogOffering> {
+    let kinds = [
+        (CAPACITY_TYPE_ON_DEMAND, "regular", Some(on_demand)),
+        (CAPACITY_TYPE_SPOT, "spot", size.spot),
+    ];
+    let zonal = size.zones.iter().map(|zone| (zone.as_str(), "zonal"));
+    let offer = |(zone, scope): (&str, &str), (kind, priority, price): (&str, &str, Option<Price>)| {
+        let requirements = vec![
+            one_of(CAPACITY_TYPE, &[kind]),
+            one_of(ZONE, &[zone]),
+            one_of(PLACEMENT_SCOPE, &[scope]),
+            one_of(AKS_SCALE_SET_PRIORITY, &[priority]),
+            one_of(AKS_PRIORITY, &[priority]),
+        ];
+        Some(offering(requirements, price?, true))
+    };
+    zonal
+        .chain([(REGIONAL_ZONE, "regional")])
+        .flat_map(|place| kinds.map(|kind| offer(place, kind)))
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The one place where the command meets the planner.
+
+use std::collections::BTreeMap;
+
+use model::{object::ObjectKey, plan::Plan, price::Price, snapshot::Snapshot};
+
+use super::{Packing, funnel::Funnel};
+
+/// A plan, and what can be said about it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Planned {
+    /// The plan.
+    pub(crate) plan: Plan,
+    /// What no valid plan can cost less than.
+    pub(crate) lower_bound: Option<Price>,
+    /// What upstream's algorithm would have paid.
+    pub(crate) upstream: Option<Upstream>,
+    /// How far pods without a place came.
+    pub(crate) funnels: BTreeMap<ObjectKey, Funnel>,
+}
+
+/// What upstream's algorithm comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Upstream {
+    /// Its price.
+    pub(crate) price: Price,
+    /// How many nodes it launches.
+    pub(crate) nodes: usize,
+    /// How many pods it leaves without a place.
+    pub(crate) unplaced: usize,
+}
+
+pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
+    let with = |packing| {
+        let options = packing::Options {
+            packing,
+            ..packing::Options::default()
+        };
+        packing::plan(snapshot, &options)
+    };
+    let faithful = with(packing::Packing::Faithful);
+    let upstream = Upstream {
+        price: faithful.price(),
+        nodes: faithful.claims.len(),
+        unplaced: faithful.unplaced.len(),
+    };
+    let plan = match packing {
+        Packing::Faithful => faithful,
+        Packing::Cheapest => with(packing::Packing::Cheapest),
+    };
+    Planned {
+        plan,
+        lower_bound: None,
+        upstream: Some(upstream),
+        funnels: BTreeMap::new(),
+    }
+}

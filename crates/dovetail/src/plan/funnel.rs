@@ -1,0 +1,186 @@
+//! How far a pod without a place came: how many instance types each condition leaves, which one leaves none, and the
+//! smallest change that would let it in.
+
+use std::fmt::Write;
+
+use model::price::Price;
+use serde::{Deserialize, Serialize};
+
+use super::report::usd;
+use crate::terminal::{Role, Screen, bar, grouped, hanging, hourly, monthly};
+
+/// The way of one pod through the NodePool where it gets furthest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Funnel {
+    pub(crate) node_pool: String,
+    /// In the order they are checked; the first is what there is before any condition.
+    pub(crate) steps: Vec<Step>,
+    /// Other NodePools, and what rules each out.
+    pub(crate) other_pools: Vec<RuledOut>,
+    /// The smallest change that helps.
+    pub(crate) fix: Option<Fix>,
+}
+
+/// One condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// What is looked at: `arch`, `zone`, `fits`, …
+    pub(crate) name: String,
+    /// What is asked of it.
+    pub(crate) note: String,
+    /// How many instance types are left.
+    pub(crate) left: usize,
+}
+
+/// A NodePool the pod has no use for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RuledOut {
+    pub(crate) node_pool: String,
+    pub(crate) why: String,
+}
+
+/// A change that lets the pod in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fix {
+    /// What to change: `NodePool/general: raise limits.cpu by 12`.
+    pub(crate) text: String,
+    /// Lines of YAML, each with `+`, `-` or a blank in front.
+    pub(crate) patch: Vec<String>,
+    /// What the node it then gets costs.
+    #[serde(with = "usd::maybe")]
+    pub(crate) usd_h: Option<Price>,
+}
+
+const BAR: usize = 20;
+
+impl Funnel {
+    /// The condition that leaves nothing.
+    pub(crate) fn stops_at(&self) -> Option<&Step> {
+        self.steps.iter().find(|step| step.left == 0)
+    }
+
+    pub(crate) fn render(&self, screen: &Screen) -> String {
+        let mut text = format!("   pool {}\n", self.node_pool);
+        let name = self.steps.iter().map(|step| step.name.len()).max().unwrap_or_default();
+        let note = self.steps.iter().map(|step| step.note.len()).max().unwrap_or_default();
+        let most = self.steps.first().map_or(0, |step| step.left);
+        let mut before = most;
+        for step in &self.steps {
+            let is_stop = step.left == 0 && before > 0;
+            let mark = if is_stop { "x" } else { " " };
+            let lost = before - step.left.min(before);
+            let lost = if lost == 0 {
+                String::new()
+            } else {
+                format!("-{}", grouped(lost as u128))
+            };
+            let line = format!(
+                "   {mark} {:name$}  {:note$}  {}{:>7}  {lost:>7}{}",
+                step.name,
+                step.note,
+                shrinking(step.left, most, screen),
+                grouped(step.left as u128),
+                if is_stop { "  stops" } else { "" }
+            );
+            let role = if is_stop { Role::Stop } else { Role::Plain };
+            let _ = writeln!(text, "{}", screen.paint(role, line.trim_end()));
+            before = step.left;
+        }
+        text + &self.render_rest(screen)
+    }
+
+    fn render_rest(&self, screen: &Screen) -> String {
+        let width = screen.text_width();
+        let mut text = String::new();
+        if !self.other_pools.is_empty() {
+            let pools = self
+                .other_pools
+                .iter()
+                .map(|pool| format!("{}: {}", pool.node_pool, pool.why));
+            text.push_str(&hanging(
+                "   other pools   ",
+                &pools.collect::<Vec<_>>().join("; "),
+                width,
+            ));
+        }
+        if let Some(fix) = &self.fix {
+            let price = fix
+                .usd_h
+                .map(|price| format!(", about +{}, +{}", hourly(price), monthly(price)));
+            let line = format!("{}{}", fix.text, price.unwrap_or_default());
+            text.push_str(&hanging("   smallest fix  ", &line, width));
+            for line in &fix.patch {
+                let role = if line.starts_with('+') { Role::Good } else { Role::Plain };
+                let _ = writeln!(text, "     {}", screen.paint(role, line));
+            }
+        }
+        text
+    }
+}
+
+/// Bars are the square root of the count, because most of a catalogue goes at the first step.
+fn shrinking(left: usize, most: usize, screen: &Screen) -> String {
+    if !screen.has_bars() {
+        return String::new();
+    }
+    let root = |count: usize| (count as u64 * 1_000_000).isqrt();
+    bar(root(left), root(most), BAR, screen.is_ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(name: &str, note: &str, left: usize) -> Step {
+        Step {
+            name: name.into(),
+            note: note.into(),
+            left,
+        }
+    }
+
+    fn funnel() -> Funnel {
+        Funnel {
+            node_pool: "general".into(),
+            steps: vec![
+                step("catalogue", "priced in us-east-1", 1345),
+                step("arch", "amd64 by nodeSelector", 246),
+                step("zone", "any", 246),
+                step("pool limit", "limits.cpu 256, in use 252", 0),
+            ],
+            other_pools: vec![RuledOut {
+                node_pool: "data".into(),
+                why: "taint workload=data is not tolerated".into(),
+            }],
+            fix: Some(Fix {
+                text: "NodePool/general: raise limits.cpu by 12".into(),
+                patch: vec!["-     cpu: \"256\"".into(), "+     cpu: \"268\"".into()],
+                usd_h: Some("0.2448".parse().unwrap()),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_funnel_shows_where_it_closes_and_what_opens_it() {
+        let screen = Screen {
+            width: Some(100),
+            has_colour: false,
+            is_ascii: false,
+        };
+        let expected = r#"   pool general
+     catalogue   priced in us-east-1         ████████████████████  1,345
+     arch        amd64 by nodeSelector       ████████▌░░░░░░░░░░░    246   -1,099
+     zone        any                         ████████▌░░░░░░░░░░░    246
+   x pool limit  limits.cpu 256, in use 252  ░░░░░░░░░░░░░░░░░░░░      0     -246  stops
+   other pools   data: taint workload=data is not tolerated
+   smallest fix  NodePool/general: raise limits.cpu by 12, about +$0.2448/h, +$179/mo
+     -     cpu: "256"
+     +     cpu: "268"
+"#;
+        assert_eq!(funnel().render(&screen), expected);
+        assert_eq!(
+            funnel().stops_at(),
+            Some(&step("pool limit", "limits.cpu 256, in use 252", 0))
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! The answer for a person: a sentence first, then the nodes, then what stays pending, then what it costs.
+
+mod nodes;
+
+use std::fmt::Write;
+
+use model::price::Price;
+
+use super::{
+    funnel::Funnel,
+    report::{Pending, Report},
+};
+use crate::terminal::{Role, Screen, change, counted, hanging, hourly, monthly, percent};
+
+pub(super) fn render(report: &Report, with_pods: bool, screen: &Screen) -> String {
+    let mut text = hanging("", &sentence(report), screen.text_width());
+    if !report.new_nodes.is_empty() {
+        let _ = write!(text, "\n{}", nodes::new(&report.new_nodes, with_pods, screen));
+    }
+    if !report.existing_nodes.is_empty() {
+        let _ = write!(text, "\n{}", nodes::existing(&report.existing_nodes, with_pods, screen));
+    }
+    if !report.pending.is_empty() {
+        let _ = write!(text, "\n{}", pending(&report.pending, report.pods.pending, screen));
+    }
+    if report.pods.waiting > 0 {
+        let _ = write!(text, "\n{}", costs(report, screen));
+    }
+    text
+}
+
+/// What is the case, in one sentence.
+fn sentence(report: &Report) -> String {
+    let pods = &report.pods;
+    if pods.waiting == 0 {
+        return "No pod waits for a node: there is nothing to launch.".to_owned();
+    }
+    let nodes = |number: usize, kind: &str| (counted(number, kind), if number == 1 { "takes" } else { "take" });
+    let (new, take) = nodes(report.new_nodes.len(), "new node");
+    let (hour, month) = (hourly(report.total.usd_h), monthly(report.total.usd_h));
+    let on_new = format!("{new} at {hour} ({month}) {take} {}", pods.on_new_nodes);
+    let (existing, take) = nodes(report.existing_nodes.len(), "existing node");
+    let on_existing = format!("{existing} {take} {}", pods.on_existing_nodes);
+    let stays = format!(
+        "{} pending",
+        if pods.pending == 1 {
+            "1 stays".into()
+        } else {
+            format!("{} stay", pods.pending)
+        }
+    );
+    let parts = [
+        (pods.on_new_nodes > 0, on_new),
+        (pods.on_existing_nodes > 0, on_existing),
+        (pods.pending > 0, stays),
+    ];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, part)| part)
+        .collect();
+    let waits = if pods.waiting == 1 { "waits" } else { "wait" };
+    format!("{} {waits}: {}.", counted(pods.waiting, "pod"), parts.join(", "))
+}
+
+fn pending(groups: &[Pending], pods: usize, screen: &Screen) -> String {
+    let heading = format!("STAYS PENDING  {}", counted(pods, "pod"));
+    let mut text = format!("{}\n", screen.paint(Role::Heading, &heading));
+    for group in groups {
+        let wants: Vec<_> = group
+            .requests
+            .iter()
+            .map(|(name, amount)| format!("{amount} {name}"))
+            .collect();
+        let wants = if wants.is_empty() {
+            "nothing".to_owned()
+        } else {
+            wants.join(", ")
+        };
+        let who = match group.pods.as_slice() {
+            [only] => format!("{only} wants"),
+            several => format!("{}: {} that each want", group.workload, counted(several.len(), "pod")),
+        };
+        let stop = group.funnel.as_ref().and_then(Funnel::stops_at);
+        let stop = stop.map_or_else(String::new, |step| format!(", stops at {}", step.name));
+        let head = hanging("x  ", &format!("{who} {wants}{stop}"), screen.text_width());
+        text.push_str(&head.replacen('x', &screen.paint(Role::Stop, "x"), 1));
+        text.push_str(&hanging("   ", &group.message, screen.text_width()));
+        if let Some(funnel) = &group.funnel {
+            text.push_str(&funnel.render(screen));
+        }
+    }
+    text
+}
+
+fn costs(report: &Report, screen: &Screen) -> String {
+    let total = &report.total;
+    let mut lines = vec![line("cost", total.usd_h, "")];
+    if let Some(bound) = total.lower_bound_usd_h {
+        lines.push(line("lower bound", bound, &above(total.usd_h, bound)));
+    }
+    if let Some(upstream) = total.upstream_usd_h {
+        lines.push(line("upstream", upstream, &against_upstream(report, upstream)));
+    }
+    let lines = lines
+        .iter()
+        .map(|(start, remark)| hanging(start, remark, screen.text_width()));
+    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn line(name: &str, price: Price, remark: &str) -> (String, String) {
+    (
+        format!("{name:11}  {:>10}  {:>11}  ", hourly(price), monthly(price)),
+        remark.to_owned(),
+    )
+}
+
+fn above(price: Price, bound: Price) -> String {
+    if price <= bound {
+        return "no plan can cost less".to_owned();
+    }
+    let more = percent(price.picos() - bound.picos(), bound.picos());
+    format!("no plan can cost less; this one is at most {more} above")
+}
+
+/// What upstream's algorithm would have paid for the same pods.
+fn against_upstream(report: &Report, upstream: Price) -> String {
+    let ours = report.total.usd_h;
+    let nodes = counted(report.total.upstream_new_nodes.unwrap_or_default(), "node");
+    let unplaced = report.total.upstream_pending.unwrap_or_default();
+    let pods = if unplaced == report.pods.pending {
+        String::new()
+    } else {
+        format!("; it leaves {} pending", counted(unplaced, "pod"))
+    };
+    if ours >= upstream {
+        return format!("what its own algorithm pays, with {nodes}{pods}");
+    }
+    let share = percent(upstream.picos() - ours.picos(), upstream.picos());
+    format!(
+        "its own algorithm takes {nodes}; this plan saves {share}, {}{pods}",
+        change(upstream, ours)
+    )
+}

@@ -1,0 +1,119 @@
+//! Amounts as people read them: dollars an hour and a month, thousands, percent.
+
+use model::price::Price;
+
+/// Hours of a month, as clouds' calculators count it.
+pub(crate) const HOURS_OF_A_MONTH: u64 = 730;
+const PICOS: u128 = 1_000_000_000_000;
+
+/// `$0.1374/h`, from a dollar on `$24.71/h`.
+pub(crate) fn hourly(price: Price) -> String {
+    let picos = u128::from(price.picos());
+    let places = if picos < PICOS { 4 } else { 2 };
+    format!("${}/h", decimal(picos, places))
+}
+
+/// `$18,039/mo`, below ten dollars `$9.12/mo`.
+pub(crate) fn monthly(price: Price) -> String {
+    format!("${}/mo", month(price))
+}
+
+/// A change of a monthly spend with its sign; `-$234` means spend falls.
+pub(crate) fn change(before: Price, after: Price) -> String {
+    let difference = Price::from_picos(before.picos().abs_diff(after.picos()));
+    let sign = if after < before { "-" } else { "+" };
+    format!("{sign}${}/mo", month(difference))
+}
+
+fn month(price: Price) -> String {
+    let picos = u128::from(price.picos()) * u128::from(HOURS_OF_A_MONTH);
+    let places = if picos < 10 * PICOS { 2 } else { 0 };
+    decimal(picos, places)
+}
+
+fn decimal(picos: u128, places: usize) -> String {
+    let one = 10_u128.pow(u32::try_from(places).unwrap_or_default());
+    let rounded = (picos * one + PICOS / 2) / PICOS;
+    let whole = grouped(rounded / one);
+    if places == 0 {
+        whole
+    } else {
+        format!("{whole}.{:0places$}", rounded % one)
+    }
+}
+
+/// Thousands with commas.
+pub(crate) fn grouped(number: impl Into<u128>) -> String {
+    let digits = number.into().to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 pod`, `2 pods`, `1,200 pods`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number as u128))
+}
+
+/// How much of a whole, in percent with one place; `-` of nothing.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let per_mille = (u128::from(part) * 1000 + u128::from(whole) / 2) / u128::from(whole);
+    format!("{}.{}%", grouped(per_mille / 10), per_mille % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(text: &str) -> Price {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn money_has_as_many_places_as_matter() {
+        let cases = [
+            ("0", "$0.0000/h", "$0.00/mo"),
+            ("0.0104", "$0.0104/h", "$7.59/mo"),
+            ("0.13744", "$0.1374/h", "$100/mo"),
+            ("24.711", "$24.71/h", "$18,039/mo"),
+            ("1234.5", "$1,234.50/h", "$901,185/mo"),
+        ];
+        for (dollars, hour, month) in cases {
+            assert_eq!(
+                (hourly(price(dollars)), monthly(price(dollars))),
+                (hour.into(), month.into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_has_a_sign() {
+        assert_eq!(change(price("1"), price("0.9")), "-$73/mo");
+        assert_eq!(change(price("1"), price("1.1")), "+$73/mo");
+    }
+
+    #[test]
+    fn shares_have_one_place() {
+        assert_eq!(
+            [percent(797, 1000), percent(1, 3), percent(1, 0)],
+            ["79.7%", "33.3%", "-"]
+        );
+    }
+
+    #[test]
+    fn numbers_and_nouns_agree() {
+        assert_eq!(
+            [counted(1, "pod"), counted(0, "pod"), counted(1200, "pod")],
+            ["1 pod", "0 pods", "1,200 pods"]
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! Rows that line up, whatever signs their texts are made of.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::{Role, Screen};
+
+/// Which edge of a column is straight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A text and what it means.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) role: Role,
+}
+
+impl Cell {
+    pub(crate) fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            role,
+        }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::new(Role::Plain, text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::new(Role::Plain, text)
+    }
+}
+
+/// A heading and rows.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+enum Row {
+    Cells(Vec<Cell>),
+    /// A line of its own under the row before.
+    Line(String),
+}
+
+const GAP: usize = 2;
+
+impl Table {
+    pub(crate) fn column(&mut self, title: &str, align: Align) {
+        self.columns.push((title.to_owned(), align));
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(Row::Cells(cells));
+    }
+
+    pub(crate) fn line(&mut self, line: String) {
+        self.rows.push(Row::Line(line));
+    }
+
+    /// How many columns of a terminal the rows take.
+    pub(crate) fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<_> = self.columns.iter().map(|(title, _)| title.width()).collect();
+        for row in &self.rows {
+            if let Row::Cells(cells) = row {
+                for (width, cell) in widths.iter_mut().zip(cells) {
+                    *width = (*width).max(cell.text.width());
+                }
+            }
+        }
+        widths
+    }
+
+    pub(crate) fn render(&self, screen: &Screen) -> String {
+        let widths = self.widths();
+        let heading = self
+            .columns
+            .iter()
+            .map(|(title, _)| Cell::new(Role::Heading, title.clone()));
+        let mut text = self.render_row(&heading.collect::<Vec<_>>(), &widths, screen);
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
+                Row::Line(line) => text.push_str(&format!("{line}\n")),
+            }
+        }
+        text
+    }
+
+    fn render_row(&self, cells: &[Cell], widths: &[usize], screen: &Screen) -> String {
+        let mut line = String::new();
+        let mut pending = 0;
+        for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
+            let room = width - cell.text.width();
+            let (before, after) = if *align == Align::Right { (room, 0) } else { (0, room) };
+            // Blanks are written only before something, so that no line ends in them.
+            if !cell.text.is_empty() {
+                line.push_str(&" ".repeat(pending + before));
+                line.push_str(&screen.paint(cell.role, &cell.text));
+                pending = after + GAP;
+            } else {
+                pending += width + GAP;
+            }
+        }
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Screen = Screen {
+        width: Some(80),
+        has_colour: false,
+        is_ascii: false,
+    };
+
+    fn table() -> Table {
+        let mut table = Table::default();
+        table.column("NAME", Align::Left);
+        table.column("PODS", Align::Right);
+        table.column("CPU", Align::Left);
+        table.row(vec!["späti-日本".into(), "7".into(), Cell::new(Role::Fill(90), "█▉░")]);
+        table.line("  below".into());
+        table.row(vec!["b".into(), String::new().into(), String::new().into()]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_by_what_signs_take_on_a_screen() {
+        let expected = "NAME        PODS  CPU\nspäti-日本     7  █▉░\n  below\nb\n";
+        assert_eq!(table().render(&PLAIN), expected);
+        assert_eq!(table().width(), 21);
+    }
+
+    #[test]
+    fn colour_does_not_move_a_column() {
+        let coloured = table().render(&Screen {
+            has_colour: true,
+            ..PLAIN
+        });
+        assert!(coloured.contains("7  \u{1b}[34m█▉░\u{1b}[0m\n"), "{coloured}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Which rows have at least so much of one resource.
+
+use super::Mask;
+use crate::bitmap::{intersects, put};
+
+/// The distinct values of a resource, ascending, each with the rows that have at least it.
+#[derive(Debug)]
+pub(crate) struct Column {
+    values: Vec<i64>,
+    /// One mask more than values: above the largest there is nothing.
+    at_least: Vec<u64>,
+    words: usize,
+}
+
+impl Column {
+    pub(super) fn new(amounts: impl Iterator<Item = i64>, words: usize) -> Self {
+        let mut rows: Vec<(i64, usize)> = amounts.enumerate().map(|(row, amount)| (amount, row)).collect();
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut values, mut masks) = (Vec::new(), vec![vec![0; words]]);
+        let mut mask = vec![0; words];
+        for (position, (amount, row)) in rows.iter().enumerate() {
+            put(&mut mask, *row);
+            if rows.get(position + 1).is_none_or(|(next, _)| next != amount) {
+                values.push(*amount);
+                masks.push(mask.clone());
+            }
+        }
+        values.reverse();
+        masks.reverse();
+        Self {
+            values,
+            at_least: masks.concat(),
+            words,
+        }
+    }
+
+    /// The rows that have at least the amount.
+    #[inline]
+    pub(crate) fn at_least(&self, amount: i64) -> &[u64] {
+        self.mask(self.rank(amount))
+    }
+
+    /// Takes out of a mask the rows that have more than the amount.
+    pub(crate) fn keep_at_most(&self, amount: i64, mask: &mut [u64]) {
+        let above = self.mask(self.values.partition_point(|value| *value <= amount));
+        for (kept, above) in mask.iter_mut().zip(above) {
+            *kept &= !above;
+        }
+    }
+
+    /// The largest value among the rows of a mask; none for an empty mask.
+    pub(crate) fn largest(&self, mask: &[u64]) -> Option<i64> {
+        // The masks are nested, so "some row has at least this" holds up to a point.
+        let mut ranks = (0, self.values.len());
+        while ranks.0 < ranks.1 {
+            let middle = ranks.0.midpoint(ranks.1);
+            if intersects(self.mask(middle), mask) {
+                ranks.0 = middle + 1;
+            } else {
+                ranks.1 = middle;
+            }
+        }
+        ranks.0.checked_sub(1).map(|rank| self.values[rank])
+    }
+
+    #[inline]
+    fn rank(&self, amount: i64) -> usize {
+        self.values.partition_point(|value| *value < amount)
+    }
+
+    #[inline]
+    fn mask(&self, rank: usize) -> &[u64] {
+        &self.at_least[rank * self.words..(rank + 1) * self.words]
+    }
+}
+
+/// All rows of a mask that are in the other one too.
+pub(crate) fn keep(mask: &mut Mask, other: &[u64]) {
+    for (kept, other) in mask.iter_mut().zip(other) {
+        *kept &= other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::bitmap::{has, words_for};
+
+    proptest! {
+        #[test]
+        fn columns_answer_as_a_scan_would(amounts in vec(0..20_i64, 1..150), asked in -1..22_i64, picked in vec(any::<bool>(), 150)) {
+            let words = words_for(amounts.len());
+            let column = Column::new(amounts.iter().copied(), words);
+            for (row, amount) in amounts.iter().enumerate() {
+                prop_assert_eq!(has(column.at_least(asked), row), *amount >= asked);
+            }
+            let mut mask = vec![0; words];
+            let chosen: Vec<usize> = (0..amounts.len()).filter(|row| picked[*row]).collect();
+            chosen.iter().for_each(|row| put(&mut mask, *row));
+            prop_assert_eq!(column.largest(&mask), chosen.iter().map(|row| amounts[*row]).max());
+            column.keep_at_most(asked, &mut mask);
+            for (row, amount) in amounts.iter().enumerate() {
+                prop_assert_eq!(has(&mask, row), picked[row] && *amount <= asked);
+            }
+        }
+    }
+}

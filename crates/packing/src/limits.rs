@@ -1,0 +1,78 @@
+//! What a NodePool may still launch.
+
+use model::resources::ResourceName;
+
+use crate::{
+    bitmap::is_empty,
+    index::{Index, Mask},
+    problem::TemplateEntry,
+};
+
+/// What a NodePool's limits leave while a run goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    remaining: Option<Vec<(ResourceName, i64)>>,
+    /// The rows within limits, as of the last change.
+    open: Result<Mask, LimitReached>,
+}
+
+/// Why a NodePool launches nothing more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitReached {
+    /// No node is left.
+    Nodes,
+    /// Every instance type is too large for what is left.
+    Resources,
+}
+
+impl Limits {
+    pub(crate) fn new(template: &TemplateEntry, index: &Index) -> Self {
+        let mut limits = Self {
+            remaining: template.remaining.clone(),
+            open: Ok(template.rows.clone()),
+        };
+        limits.refresh(template, index);
+        limits
+    }
+
+    /// The rows within limits.
+    pub(crate) fn open(&self) -> Result<&Mask, LimitReached> {
+        self.open.as_ref().map_err(|reached| *reached)
+    }
+
+    /// Takes off the largest node a new claim may become, resource by resource. Instance types have no `nodes`, so a
+    /// limit on nodes is not taken off: upstream may overshoot it within one run, and checks again when it creates.
+    pub(crate) fn take(&mut self, rows: &[u64], template: &TemplateEntry, index: &Index) {
+        let Some(remaining) = &mut self.remaining else { return };
+        for (name, left) in remaining.iter_mut() {
+            let largest = index.capacity(name).and_then(|column| column.largest(rows));
+            *left = left.saturating_sub(largest.unwrap_or(0));
+        }
+        self.refresh(template, index);
+    }
+
+    fn refresh(&mut self, template: &TemplateEntry, index: &Index) {
+        let Some(remaining) = &self.remaining else { return };
+        if remaining
+            .iter()
+            .any(|(name, left)| *name == ResourceName::Nodes && *left == 0)
+        {
+            self.open = Err(LimitReached::Nodes);
+            return;
+        }
+        let mut open = template.rows.clone();
+        for (name, left) in remaining {
+            match index.capacity(name) {
+                // Something is overdrawn: nothing may be added, not even what has none of it.
+                _ if *left < 0 => open.fill(0),
+                Some(column) => column.keep_at_most(*left, &mut open),
+                None => {}
+            }
+        }
+        self.open = if is_empty(&open) {
+            Err(LimitReached::Resources)
+        } else {
+            Ok(open)
+        };
+    }
+}

@@ -1,0 +1,206 @@
+//! One try to place a pod, at one step of its ladder.
+
+use super::{Decision, Run};
+use crate::{
+    claims::Cursor,
+    intake::{PLAIN, PodEntry},
+    space::{Side, StateId, Step},
+    variant::Variant,
+};
+
+/// What came of trying to place a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It has a place.
+    Placed,
+    /// It has none at this step of its ladder.
+    Refused,
+    /// It waits for reserved capacity; giving up preferences would not be right.
+    Deferred,
+    /// It asks for devices, which are not looked at.
+    DevicesIgnored,
+}
+
+/// A pod and what it asks for in this attempt.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) pod: u32,
+    pub(super) entry: PodEntry,
+    pub(super) step: usize,
+    pub(super) fit: usize,
+}
+
+impl Run<'_> {
+    /// Tries existing nodes, then claims of this run, then new claims.
+    pub(super) fn attempt(&mut self, pod: u32, entry: PodEntry, step: usize) -> Outcome {
+        self.work.attempts += 1;
+        if let Some(outcome) = self.hopeless(entry) {
+            return outcome;
+        }
+        let variant = &self.ladders.all[entry.combo as usize].variants[step];
+        let fit = self.memo.fit(entry.shape, variant.set, variant.tolerations);
+        let candidate = Candidate { pod, entry, step, fit };
+        let hosts = self.nodes.states.len() + self.claims.len();
+        self.decisions.begin();
+        if !self.rules.evaluate(variant, &self.topology, hosts) {
+            return Outcome::Refused;
+        }
+        if self.rules.is_used_host_fine && (self.try_nodes(candidate) || self.try_claims(candidate)) {
+            return Outcome::Placed;
+        }
+        if !self.rules.is_fresh_host_fine {
+            return Outcome::Refused;
+        }
+        self.try_templates(candidate)
+    }
+
+    /// What no node can change.
+    pub(super) fn hopeless(&self, entry: PodEntry) -> Option<Outcome> {
+        if entry.extra == PLAIN {
+            return None;
+        }
+        let extra = &self.problem.intake.extras[entry.extra as usize];
+        if extra.has_devices && self.problem.snapshot.settings().ignore_dra_requests {
+            return Some(Outcome::DevicesIgnored);
+        }
+        let has_no_attachments = extra
+            .volumes
+            .as_ref()
+            .is_some_and(|volumes| volumes.attachments.is_err());
+        has_no_attachments.then_some(Outcome::Refused)
+    }
+
+    pub(super) fn variant(&self, candidate: Candidate) -> &Variant {
+        &self.ladders.all[candidate.entry.combo as usize].variants[candidate.step]
+    }
+
+    pub(super) fn try_nodes(&mut self, candidate: Candidate) -> bool {
+        let nodes = self.nodes.states.len();
+        for at in 0..nodes.div_ceil(64) {
+            let all = if (at + 1) * 64 <= nodes {
+                u64::MAX
+            } else {
+                (1 << (nodes % 64)) - 1
+            };
+            self.work.words += 1;
+            let mut open = all & !self.memo.nodes[candidate.fit].word(at) & self.open_hosts(at);
+            while open != 0 {
+                let node = at * 64 + open.trailing_zeros() as usize;
+                open &= open - 1;
+                if self.try_node(candidate, node) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The hosts of a word that the rules leave open.
+    #[inline]
+    pub(super) fn open_hosts(&self, at: usize) -> u64 {
+        let mut open = u64::MAX;
+        for rule in &self.rules.hosts {
+            open &= self.topology.open_hosts(*rule, at);
+        }
+        open
+    }
+
+    fn try_claims(&mut self, candidate: Candidate) -> bool {
+        match self.find_claim(candidate) {
+            Some((claim, target)) => {
+                self.add_to_claim(candidate, claim, target);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn find_claim(&mut self, candidate: Candidate) -> Option<(usize, StateId)> {
+        let first_word = self.nodes.first_claim_host / 64;
+        let mut cursor = Cursor::default();
+        while let Some((at, word)) = self.claims.next_fewest(&mut cursor) {
+            self.work.words += 1;
+            let mut open = word & !self.memo.claims[candidate.fit].word(at) & self.open_hosts(first_word + at);
+            for state in &self.decisions.denied {
+                open &= !self.claims.in_state(*state, at);
+            }
+            while open != 0 {
+                let claim = at * 64 + open.trailing_zeros() as usize;
+                open &= open - 1;
+                let state = self.claims.states[claim];
+                if candidate.entry.extra != PLAIN {
+                    if let Some(target) = self.probe_claim_with_extras(candidate, claim) {
+                        return Some((claim, target));
+                    }
+                    continue;
+                }
+                match self.decide(candidate, state) {
+                    Decision::Denied { is_final } => {
+                        if is_final {
+                            self.memo.claims[candidate.fit].insert(claim);
+                        }
+                        // Every other claim of this state is out as well.
+                        open &= !self.claims.in_state(state, at);
+                        if !self.decisions.denied.contains(&state) {
+                            self.decisions.denied.push(state);
+                        }
+                    }
+                    Decision::To { base, target } => {
+                        if self.probe_claim(candidate, claim, base, target) {
+                            return Some((claim, target));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a pod may join nodes or claims of a state, as far as labels and topology go; pods with alternatives of
+    /// volumes ask for each of them.
+    pub(super) fn decide(&mut self, candidate: Candidate, state: StateId) -> Decision {
+        if let Some(decision) = self.decisions.get(state) {
+            return decision;
+        }
+        let variant = &self.ladders.all[candidate.entry.combo as usize].variants[candidate.step];
+        let decision = match self.joined(variant.set, variant.tolerations, state) {
+            Err(is_final) => Decision::Denied { is_final },
+            Ok(base) => match self.rules.narrow(base, &self.topology, &mut self.space) {
+                Some(target) => Decision::To { base, target },
+                None => Decision::Denied { is_final: false },
+            },
+        };
+        self.decisions.set(state, decision);
+        decision
+    }
+
+    /// The state with the pod's requirements; an error says whether it is for ever.
+    fn joined(&mut self, set: u32, tolerations: u32, state: StateId) -> Result<StateId, bool> {
+        if let Side::Claim(template) = self.space.state(state).side {
+            let taints = self.problem.templates[template as usize].taints;
+            if !self.tolerance.tolerates(tolerations, taints) {
+                return Err(true);
+            }
+        }
+        match self.space.join(state, set) {
+            Step::To(base) => Ok(base),
+            Step::Conflict => Err(true),
+            Step::Undefined => Err(false),
+        }
+    }
+
+    fn try_templates(&mut self, candidate: Candidate) -> Outcome {
+        for template in 0..self.problem.templates.len() {
+            match self.probe_template(candidate, template) {
+                Ok(opening) => {
+                    self.open_claim(candidate, template, opening);
+                    return Outcome::Placed;
+                }
+                // A pod that waits for reserved capacity of one pool does not take a lighter pool instead.
+                Err(refusal) if refusal.is_deferral() => return Outcome::Deferred,
+                Err(_) => {}
+            }
+        }
+        Outcome::Refused
+    }
+}

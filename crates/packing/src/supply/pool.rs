@@ -1,0 +1,188 @@
+//! Which NodePools take part, in which order, with which instance types, and what their limits leave.
+
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
+
+use api::labels::NODEPOOL;
+use model::{
+    instance_type::InstanceType,
+    object::{InstanceTypeName, NodePool},
+    resources::ResourceList,
+    snapshot::Snapshot,
+    vocabulary::Vocabulary,
+};
+
+use super::{member::Member, overlay::Overlays};
+
+/// The NodePools of a run, heaviest first.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    offers: Vec<PoolOffer>,
+}
+
+/// A NodePool with the instance types its node class offers.
+#[derive(Debug)]
+pub(super) struct PoolOffer {
+    pub(super) pool: Arc<NodePool>,
+    /// In catalogue order.
+    pub(super) types: Vec<Arc<InstanceType>>,
+}
+
+impl Pools {
+    /// The pools that take part: dynamic, ready, and not being deleted. Heavier ones come first; of two equally heavy ones
+    /// the one later in the alphabet.
+    pub(super) fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
+        let pools = snapshot.objects().node_pools.iter();
+        let mut pools: Vec<_> = pools.filter(|pool| takes_part(pool)).cloned().collect();
+        pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
+        let types = catalogue(snapshot, vocabulary);
+        let overlays = Overlays::of(snapshot, &types, vocabulary);
+        let offer = |pool: Arc<NodePool>| PoolOffer {
+            types: overlays.applied(&pool, offered(&types, &pool, snapshot)),
+            pool,
+        };
+        Self {
+            offers: pools.into_iter().map(offer).collect(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.offers.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PoolOffer> {
+        self.offers.iter()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&PoolOffer> {
+        self.iter().find(|offer| *offer.pool.metadata.name == *name)
+    }
+
+    /// Whether some pool puts a taint on its nodes that only asks to stay away.
+    pub(super) fn have_preferred_taints(&self) -> bool {
+        let mut taints = self.iter().flat_map(|offer| &offer.pool.spec.template.spec.taints);
+        taints.any(|taint| *taint.effect == *"PreferNoSchedule")
+    }
+}
+
+fn takes_part(pool: &NodePool) -> bool {
+    !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting()
+}
+
+/// Every type once, for all pools that offer it.
+fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
+    let entries = snapshot.catalog().instance_types.iter();
+    entries.map(|entry| Arc::new(entry.instance_type(vocabulary))).collect()
+}
+
+/// The types of the catalogue that a pool's node class offers, in the catalogue's order.
+pub(super) fn offered(types: &[Arc<InstanceType>], pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
+    let Some(names) = snapshot.catalog().node_pool_instance_types.get(&pool.name()) else {
+        return types.to_vec();
+    };
+    let names: BTreeSet<_> = names.iter().map(InstanceTypeName::as_str).collect();
+    let offered = types.iter().filter(|it| names.contains(&*it.name));
+    offered.cloned().collect()
+}
+
+/// What a pool's limits leave beside the machines it has; none without limits.
+pub(super) fn remaining(pool: &NodePool, staying: &[Member<'_>]) -> Option<ResourceList> {
+    let limits = &pool.spec.limits;
+    if limits.is_empty() {
+        return None;
+    }
+    let is_of_pool = |member: &&Member<'_>| {
+        let labels = member.labels();
+        labels.get(NODEPOOL) == Some(&pool.metadata.name)
+    };
+    let of_pool = staying.iter().filter(is_of_pool);
+    Some(of_pool.fold(limits.clone(), |left, member| left.subtract(&member.capacity())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        demand::fixture::{instance_type, node_pool, object, snapshot, snapshot_with},
+        supply::members,
+    };
+
+    fn names(objects: Vec<Value>) -> Vec<String> {
+        let pools = Pools::of(&snapshot(objects), &mut Vocabulary::new());
+        pools.iter().map(|offer| offer.pool.metadata.name.to_string()).collect()
+    }
+
+    #[test]
+    fn heavier_pools_come_first_then_those_later_in_the_alphabet() {
+        let weighing = |name: &str, weight: i32| node_pool(name, json!({ "spec": { "weight": weight } }));
+        let pools = vec![
+            node_pool("a", json!({})),
+            weighing("b", 10),
+            weighing("c", 10),
+            weighing("d", 0),
+        ];
+        assert_eq!(names(pools), ["c", "b", "d", "a"]);
+    }
+
+    #[test]
+    fn static_unready_and_deleted_pools_take_no_part() {
+        let unready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
+        let pools = vec![
+            node_pool("static", json!({ "spec": { "replicas": 1 } })),
+            node_pool("unready", unready),
+            node_pool(
+                "deleted",
+                json!({ "metadata": { "deletionTimestamp": "2026-11-15T12:00:00Z" } }),
+            ),
+            node_pool("good", json!({})),
+        ];
+        assert_eq!(names(pools), ["good"]);
+    }
+
+    #[test]
+    fn pool_offers_the_types_of_its_class_in_catalogue_order() {
+        let types = ["c", "a", "b"].map(|name| instance_type(name, "1", &["z"]));
+        let file = json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "some": ["b", "c"], "none": [] } });
+        let pools = ["all", "none", "some"].map(|name| node_pool(name, json!({})));
+        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let offered = |name| {
+            pools
+                .get(name)
+                .unwrap()
+                .types
+                .iter()
+                .map(|it| it.name.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offered("all"), ["c", "a", "b"]);
+        assert_eq!(offered("some"), ["c", "b"]);
+        assert_eq!(offered("none"), [""; 0]);
+    }
+
+    #[test]
+    fn limits_leave_what_the_machines_of_the_pool_do_not_have() {
+        let node = |name: &str, pool: &str| {
+            let labels = json!({ NODEPOOL: pool, "karpenter.sh/initialized": "true" });
+            let parts = json!({ "metadata": { "labels": labels }, "spec": { "providerID": name },
+                "status": { "capacity": { "cpu": "4", "memory": "8Gi" } } });
+            object("v1", "Node", "", name, parts)
+        };
+        let limited = node_pool(
+            "p",
+            json!({ "spec": { "limits": { "cpu": "6", "gpu": "2", "nodes": "3" } } }),
+        );
+        let objects = vec![
+            limited,
+            node_pool("q", json!({})),
+            node("a", "p"),
+            node("b", "p"),
+            node("c", "q"),
+        ];
+        let snapshot = snapshot(objects);
+        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let left = |name| remaining(&pools.get(name).unwrap().pool, &members(&snapshot));
+        assert_eq!(left("p").unwrap().to_string(), r#"{"cpu":"-2","gpu":"2","nodes":"1"}"#);
+        assert_eq!(left("q"), None);
+    }
+}
