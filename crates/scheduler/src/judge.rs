@@ -26,12 +26,12 @@ use model::{
     snapshot::Snapshot,
 };
 
+use self::supply::Supply;
 pub(crate) use self::{
     claim::current,
     expected::{Expected, expected_nodes},
     world::World,
 };
-use self::supply::Supply;
 use crate::plugin::Plugin;
 
 /// What is wrong with a plan.

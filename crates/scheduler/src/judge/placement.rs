@@ -95,7 +95,10 @@ pub(super) fn contradicts(spec: &PodSpec) -> bool {
     terms.iter().any(|term| {
         let mut vocabulary = Vocabulary::new();
         let labels = spec.node_selector.iter().map(|(key, value)| (&**key, &**value));
-        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary).iter().cloned().collect();
+        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary)
+            .iter()
+            .cloned()
+            .collect();
         for written in &term.match_expressions {
             if let Ok(operator) = written.operator.parse() {
                 let values = written.values.iter().map(|value| &**value);
