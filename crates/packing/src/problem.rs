@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Options,
-    demand::{Demand, DemandPod},
+    demand::{Demand, DemandPod, Origin},
     device_demand::DeviceDemand,
     index::{Index, Mask},
     intake::{Intake, NodeLabels},
@@ -55,7 +55,7 @@ pub(crate) struct Problem {
     pub(crate) avoider_wishes: Vec<u32>,
     /// None when no pod claims devices, or nobody looks.
     pub(crate) devices: Option<DeviceDemand>,
-    /// Pods in the order they are tried.
+    /// Pods in the order they are tried; residents too, who are tried only when their node goes.
     pub(crate) order: Vec<u32>,
 }
 
@@ -91,7 +91,12 @@ impl Problem {
             universe,
             ..
         } = supply;
-        let moving: FxHashSet<&Uid> = demand.pods.iter().map(|entry| entry.pod.uid()).collect();
+        let moving: FxHashSet<&Uid> = demand
+            .pods
+            .iter()
+            .filter(|entry| !is_resident(entry))
+            .map(|entry| entry.pod.uid())
+            .collect();
         let bound = BoundPods::new(snapshot, &moving);
         let avoiders: Vec<_> = bound.avoiders.iter().map(|(pod, _)| Arc::clone(pod)).collect();
         let policy = snapshot.settings().preference_policy;
@@ -154,6 +159,12 @@ impl Problem {
         &self.shapes[shape as usize * lanes..(shape as usize + 1) * lanes]
     }
 
+    /// The pods that need a place, in the order they are tried.
+    pub(crate) fn demand(&self) -> impl Iterator<Item = u32> + '_ {
+        let order = self.order.iter().copied();
+        order.filter(|pod| !is_resident(&self.pods[*pod as usize]))
+    }
+
     /// What topology counts from.
     pub(crate) fn scene(&self) -> Scene<'_> {
         let host = |(at, node): (usize, &StateNode)| (node.hostname.clone(), at as u32);
@@ -173,6 +184,10 @@ impl Problem {
     pub(crate) fn node_name(&self, node: usize) -> &NodeName {
         &self.nodes[node].name
     }
+}
+
+fn is_resident(entry: &DemandPod) -> bool {
+    matches!(entry.origin, Origin::Resident(_))
 }
 
 fn lanes_of(intake: &Intake, templates: &[Template]) -> Lanes {
