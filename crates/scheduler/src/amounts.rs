@@ -1,8 +1,8 @@
 //! Amounts of resources as kube-scheduler counts them: whole numbers, processors in thousandths, rounded up.
 
 use model::{
-    pod_requests::ContainerResources,
     object::Pod,
+    pod_requests::ContainerResources,
     quantity::Quantity,
     resources::{ResourceDictionary, ResourceList, ResourceName},
 };
@@ -78,7 +78,10 @@ pub(crate) fn non_zero(pod: &Pod) -> [i64; 2] {
     .collect();
     let mut resources = pod.resources();
     let raised = |containers: &[ContainerResources<'_>]| -> Vec<ResourceList> {
-        containers.iter().map(|container| least.overlaid_with(container.requests)).collect()
+        containers
+            .iter()
+            .map(|container| least.overlaid_with(container.requests))
+            .collect()
     };
     let (containers, init) = (raised(&resources.containers), raised(&resources.init_containers));
     for (container, requests) in resources.containers.iter_mut().zip(&containers) {

@@ -157,7 +157,9 @@ impl Cluster {
     }
 
     pub(crate) fn label(&self, node: NodeId, key: &str) -> Option<&Text> {
-        self.nodes.get(node.index()).and_then(|state| state.node.labels.get(key))
+        self.nodes
+            .get(node.index())
+            .and_then(|state| state.node.labels.get(key))
     }
 
     /// The class of a pod, whose volumes and terms are looked up on first sight.

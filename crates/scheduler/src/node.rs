@@ -70,7 +70,10 @@ pub(crate) fn attached(snapshot: &Snapshot, node: &str) -> Attached {
     let volume = |it: &Arc<model::object::VolumeAttachment>| {
         let name = it.spec.source.persistent_volume_name.as_ref()?;
         let volume = snapshot.objects().persistent_volumes.find("", name)?;
-        Some((it.spec.attacher.clone(), volume.spec.csi.as_ref()?.volume_handle.clone()))
+        Some((
+            it.spec.attacher.clone(),
+            volume.spec.csi.as_ref()?.volume_handle.clone(),
+        ))
     };
     here.filter_map(volume).collect()
 }

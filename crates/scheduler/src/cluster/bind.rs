@@ -55,7 +55,9 @@ impl Cluster {
             }
         }
         for at in &relations.near {
-            let Some(entry) = self.affinities.get_mut(*at) else { continue };
+            let Some(entry) = self.affinities.get_mut(*at) else {
+                continue;
+            };
             for (term, counts) in entry.terms.iter().zip(&mut entry.counts) {
                 let key = self.terms.get(*term).map_or(usize::MAX, |entry| entry.key);
                 if let Some(domain) = domain(key) {
@@ -64,7 +66,9 @@ impl Cluster {
             }
         }
         for at in &relations.counted_by {
-            let Some(entry) = self.constraints.get_mut(*at) else { continue };
+            let Some(entry) = self.constraints.get_mut(*at) else {
+                continue;
+            };
             if entry.eligible.get(node) == Some(&true)
                 && let Some(domain) = domain(entry.key)
             {
@@ -165,7 +169,9 @@ impl Cluster {
     }
 
     fn add_constraints(&mut self, id: ClassId) {
-        let Some(class) = self.classes.get(id.index()) else { return };
+        let Some(class) = self.classes.get(id.index()) else {
+            return;
+        };
         let (pod, mut written) = (class.pod.clone(), class.constraints.clone());
         let mut is_system = false;
         if written.is_empty() {
@@ -201,7 +207,11 @@ impl Cluster {
         let Some(selector) = default_selector(&self.snapshot, pod) else {
             return (Vec::new(), false);
         };
-        let constraints = if is_system { system_constraints() } else { configured.to_vec() };
+        let constraints = if is_system {
+            system_constraints()
+        } else {
+            configured.to_vec()
+        };
         let selected = constraints.into_iter().map(|constraint| TopologySpreadConstraint {
             label_selector: Some(LabelSelector::clone(&selector)),
             ..constraint
@@ -239,7 +249,9 @@ impl Cluster {
             relations.is_some_and(|relations| relations.counted_by.contains(&at))
         });
         let (counted, domain) = (count_of(counted), self.domain(entry.key, node));
-        let Some(entry) = self.constraints.get_mut(at) else { return };
+        let Some(entry) = self.constraints.get_mut(at) else {
+            return;
+        };
         entry.eligible.push(is_eligible);
         if let Some(domain) = domain.filter(|_| is_eligible) {
             entry.constraint.add_node(domain, counted);

@@ -114,8 +114,14 @@ impl Cluster {
         if soft.is_empty() {
             return;
         }
-        let needs_all = self.classes.get(class.index()).is_some_and(|class| !class.is_system_spread);
-        let spreads: Vec<_> = soft.iter().map(|entry| self.soft_spread(entry, &soft, candidates)).collect();
+        let needs_all = self
+            .classes
+            .get(class.index())
+            .is_some_and(|class| !class.is_system_spread);
+        let spreads: Vec<_> = soft
+            .iter()
+            .map(|entry| self.soft_spread(entry, &soft, candidates))
+            .collect();
         let sum = |node: usize| -> Option<i64> {
             if needs_all && !self.has_all_domains(&soft, node) {
                 return None;
@@ -162,8 +168,13 @@ impl Cluster {
         }
         let sum = |node: usize| -> i64 {
             let parts = terms.iter().map(|(entry, weight, targets)| {
-                let counts = if *targets { &entry.term.targets } else { &entry.term.owners };
-                self.domain(entry.key, node).map_or(0, |domain| weight * counts.get(domain))
+                let counts = if *targets {
+                    &entry.term.targets
+                } else {
+                    &entry.term.owners
+                };
+                self.domain(entry.key, node)
+                    .map_or(0, |domain| weight * counts.get(domain))
             });
             parts.sum()
         };

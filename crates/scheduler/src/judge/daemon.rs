@@ -125,6 +125,10 @@ impl Daemon {
 
     /// Whether one of its pods is among these.
     pub(super) fn is_among<'a>(&self, mut pods: impl Iterator<Item = &'a Arc<Pod>>) -> bool {
-        pods.any(|pod| pod.metadata.controller().is_some_and(|owner| owner.uid == self.set.metadata.uid))
+        pods.any(|pod| {
+            pod.metadata
+                .controller()
+                .is_some_and(|owner| owner.uid == self.set.metadata.uid)
+        })
     }
 }

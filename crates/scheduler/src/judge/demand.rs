@@ -28,7 +28,12 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, plan: &Plan, verdict: &m
     for pod in snapshot.provisionable_pods() {
         let key = pod.metadata.key();
         if !seen.contains_key(&key) {
-            verdict.violate(Rule::Demand, Some(&key), None, "the pod needs a place and does not appear");
+            verdict.violate(
+                Rule::Demand,
+                Some(&key),
+                None,
+                "the pod needs a place and does not appear",
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ const TRIES: usize = 8;
 /// Older names of labels, which kubelets and cloud controllers still set.
 const ALIASES: [(&str, &str); 5] = [
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
-    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/region",
+    ),
     ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
     ("beta.kubernetes.io/os", "kubernetes.io/os"),
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
@@ -104,7 +107,9 @@ impl<'a> Launched<'a> {
         let key = canonical(key);
         let types = [&self.kind.labels, &self.offering.labels, &self.claim.constrained];
         self.claim.decided.contains_key(key)
-            || types.iter().any(|it| it.known.contains_key(key) || it.open.contains_key(key))
+            || types
+                .iter()
+                .any(|it| it.known.contains_key(key) || it.open.contains_key(key))
     }
 
     /// All labels, decided and promised, for the keys that anybody names.
@@ -112,7 +117,8 @@ impl<'a> Launched<'a> {
         let sources = [&self.claim.constrained, &self.kind.labels, &self.offering.labels];
         let keys = sources.iter().flat_map(|it| it.known.keys().chain(it.open.keys()));
         let keys = keys.chain(self.claim.decided.keys());
-        keys.filter_map(|key| Some((key.clone(), self.label(key)?.into()))).collect()
+        keys.filter_map(|key| Some((key.clone(), self.label(key)?.into())))
+            .collect()
     }
 
     fn open(&self, key: &str) -> Option<&'a str> {

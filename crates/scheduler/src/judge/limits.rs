@@ -61,10 +61,10 @@ fn largest(claim: &PlannedClaim, supply: &Supply) -> ResourceList {
     largest
 }
 
-fn capacities<'a>(
-    claim: &'a PlannedClaim,
-    supply: &'a Supply,
-) -> impl Iterator<Item = (&'a str, &'a ResourceList)> {
-    let kinds = claim.options.iter().filter_map(|name| supply.types.get(supply.position(name)?));
+fn capacities<'a>(claim: &'a PlannedClaim, supply: &'a Supply) -> impl Iterator<Item = (&'a str, &'a ResourceList)> {
+    let kinds = claim
+        .options
+        .iter()
+        .filter_map(|name| supply.types.get(supply.position(name)?));
     kinds.map(|kind| (kind.name.as_str(), &kind.instance_type.capacity))
 }

@@ -2,12 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{
-    object::NodeSelectorRequirement,
-    plan::PlannedClaim,
-    requirement::Requirement,
-    snapshot::MinValuesPolicy,
-};
+use model::{object::NodeSelectorRequirement, plan::PlannedClaim, requirement::Requirement, snapshot::MinValuesPolicy};
 
 use super::{Rule, Verdict, claim::Context};
 

@@ -7,6 +7,7 @@ use std::{
 
 use model::{
     host_port::HostPort,
+    instance_type::Offering,
     object::{ObjectKey, Pod, PodSpec},
     requirement::{Requirement, Requirements},
     vocabulary::Vocabulary,
@@ -47,7 +48,13 @@ pub(super) fn check(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verd
 fn check_gates(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
     for pod in pods.iter().filter(|pod| !pod.spec.scheduling_gates.is_empty()) {
         let (key, place) = (key_of(pod), Some(&context.place));
-        verdict.doubt(Reason::Gated, Rule::Demand, Some(&key), place, "the pod has scheduling gates");
+        verdict.doubt(
+            Reason::Gated,
+            Rule::Demand,
+            Some(&key),
+            place,
+            "the pod has scheduling gates",
+        );
     }
 }
 
@@ -89,7 +96,10 @@ pub(super) fn contradicts(spec: &PodSpec) -> bool {
     terms.iter().any(|term| {
         let mut vocabulary = Vocabulary::new();
         let labels = spec.node_selector.iter().map(|(key, value)| (&**key, &**value));
-        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary).iter().cloned().collect();
+        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary)
+            .iter()
+            .cloned()
+            .collect();
         for written in &term.match_expressions {
             if let Ok(operator) = written.operator.parse() {
                 let values = written.values.iter().map(|value| &**value);
@@ -130,7 +140,8 @@ fn check_ports(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) 
         return;
     }
     for launched in context.all_launched() {
-        let clash = running(context, &launched).find_map(|daemon| Some((daemon, node_ports::conflict(&daemon.ports, &taken)?)));
+        let clash =
+            running(context, &launched).find_map(|daemon| Some((daemon, node_ports::conflict(&daemon.ports, &taken)?)));
         if let Some((daemon, port)) = clash {
             let set = &daemon.set.metadata.name;
             let detail = format!("port {port} is taken by DaemonSet {set} on a {}", launched.kind.name);
@@ -191,7 +202,7 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
     let (Some(lacks), Some(kind)) = (&short.lacks, context.supply.types.get(kind)) else {
         return;
     };
-    let reason = if is_overlaid(context, lacks) {
+    let reason = if is_overlaid(context, kind, lacks) {
         Some(Reason::Overlay)
     } else if short.fits > 0 || short.fits_elsewhere {
         Some(Reason::OtherOffering)
@@ -205,10 +216,18 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
     verdict.find(reason, rule, None, Some(&context.place), detail);
 }
 
-fn is_overlaid(context: &Context<'_>, resource: &str) -> bool {
-    let overlays = &context.snapshot.objects().node_overlays;
+/// Whether a NodeOverlay promises the resource, or has changed the price of an offering with overrides of its own, which
+/// upstream then forgets.
+fn is_overlaid(context: &Context<'_>, kind: &Type, resource: &str) -> bool {
+    let has_override = |it: &Offering| !it.capacity_override.is_empty() || it.overhead_override.is_some();
+    let forgets = kind.instance_type.offerings.iter().any(has_override);
+    let mut overlays = context.snapshot.objects().node_overlays.iter();
     context.snapshot.settings().feature_gates.node_overlay
-        && overlays.iter().any(|overlay| overlay.spec.capacity.get(resource).is_some())
+        && overlays.any(|overlay| {
+            let spec = &overlay.spec;
+            let prices = spec.price.is_some() || spec.price_adjustment.is_some();
+            spec.capacity.get(resource).is_some() || prices && forgets
+        })
 }
 
 /// Whether an offering has the room that upstream looks at though it is not launched: one of a full reservation, or one
@@ -272,7 +291,10 @@ fn check_reach(context: &Context<'_>, key: &ObjectKey, volumes: &PodVolumes, ver
         .all_launched()
         .any(|launched| !volume_binding::admits(volumes, "", &launched))
     {
-        let is_local = volumes.bound.iter().any(|it| it.spec.local.is_some() || it.spec.host_path.is_some());
+        let is_local = volumes
+            .bound
+            .iter()
+            .any(|it| it.spec.local.is_some() || it.spec.host_path.is_some());
         let reason = is_local.then_some(Reason::VolumePlace);
         verdict.find(reason, rule, Some(key), place, "a node may not reach the volumes");
     }

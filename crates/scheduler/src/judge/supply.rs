@@ -66,7 +66,9 @@ impl Supply {
             .collect();
         let by_name = types.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let listed = catalog.node_pool_instance_types.iter();
-        let of_pool = listed.map(|(pool, names)| (pool.clone(), names.iter().cloned().collect())).collect();
+        let of_pool = listed
+            .map(|(pool, names)| (pool.clone(), names.iter().cloned().collect()))
+            .collect();
         Self {
             vocabulary,
             dictionary,
@@ -95,7 +97,9 @@ impl Type {
     ) -> Self {
         let rows = instance_type.allocatable_rows();
         let offerings = instance_type.offerings.iter().map(|offering| {
-            let row = rows.iter().find(|row| row.offerings.iter().any(|it| std::ptr::eq(*it, offering)));
+            let row = rows
+                .iter()
+                .find(|row| row.offerings.iter().any(|it| std::ptr::eq(*it, offering)));
             let allocatable = row.map_or(ResourceList::EMPTY, |row| row.allocatable.clone());
             OfferingView {
                 labels: Promised::of(&offering.requirements, vocabulary),
@@ -104,7 +108,10 @@ impl Type {
                 resources: allocatable,
             }
         });
-        let (offerings, labels) = (offerings.collect(), Promised::of(&instance_type.requirements, vocabulary));
+        let (offerings, labels) = (
+            offerings.collect(),
+            Promised::of(&instance_type.requirements, vocabulary),
+        );
         Self {
             name,
             labels,

@@ -51,7 +51,9 @@ impl StateNode {
             Some(claim) => is_leaving(claim),
             None => node.metadata.is_deleting(),
         };
-        let pool = node.node_pool().or_else(|| claim.as_ref().and_then(|claim| claim.node_pool()));
+        let pool = node
+            .node_pool()
+            .or_else(|| claim.as_ref().and_then(|claim| claim.node_pool()));
         let mut state = Self {
             name: node.metadata.name.clone(),
             node: Some(Arc::clone(node)),
@@ -59,7 +61,9 @@ impl StateNode {
             pool,
             is_leaving,
         };
-        if !state.is_registered() && let Some(claim) = &state.claim {
+        if !state.is_registered()
+            && let Some(claim) = &state.claim
+        {
             state.name = claim.metadata.name.clone();
         }
         state
@@ -77,7 +81,9 @@ impl StateNode {
 
     fn has_label(&self, key: &str) -> bool {
         let labels = self.node.as_ref().map(|node| &node.metadata.labels);
-        labels.and_then(|labels| labels.get(key)).is_some_and(|value| **value == *"true")
+        labels
+            .and_then(|labels| labels.get(key))
+            .is_some_and(|value| **value == *"true")
     }
 
     /// A node that nobody claims counts as registered and initialised.
@@ -125,7 +131,11 @@ impl StateNode {
     fn labels(&self) -> Labels {
         let of_node = self.node.as_ref().map(|node| &node.metadata.labels);
         let of_claim = self.claim.as_ref().map(|claim| &claim.metadata.labels);
-        let labels = if self.is_registered() { of_node.or(of_claim) } else { of_claim.or(of_node) };
+        let labels = if self.is_registered() {
+            of_node.or(of_claim)
+        } else {
+            of_claim.or(of_node)
+        };
         let mut pairs: Vec<_> = labels.map_or_else(Vec::new, |labels| labels.to_vec());
         let hostname: Text = "kubernetes.io/hostname".into();
         if !pairs.iter().any(|(key, _)| *key == hostname) {
@@ -136,7 +146,11 @@ impl StateNode {
 
     /// Taints that stay: until a node has initialised, those that come and go with its start do not count.
     fn taints(&self) -> Vec<Taint> {
-        let of_node = self.node.as_ref().filter(|_| self.is_registered()).map(|node| &node.spec.taints);
+        let of_node = self
+            .node
+            .as_ref()
+            .filter(|_| self.is_registered())
+            .map(|node| &node.spec.taints);
         let of_claim = self.claim.as_ref().map(|claim| &claim.spec.taints);
         let taints = of_node.or(of_claim).map_or(&[][..], |taints| taints);
         if self.is_initialized() && !self.is_rebooting() {

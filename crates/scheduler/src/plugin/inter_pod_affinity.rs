@@ -168,7 +168,10 @@ fn namespaces(snapshot: &Snapshot, pod: &Pod, term: &PodAffinityTerm) -> Namespa
     reason = "upstream computes with fractions here"
 )]
 pub(crate) fn normalize(sums: &mut [i64]) {
-    let (least, most) = (sums.iter().copied().min().unwrap_or(0), sums.iter().copied().max().unwrap_or(0));
+    let (least, most) = (
+        sums.iter().copied().min().unwrap_or(0),
+        sums.iter().copied().max().unwrap_or(0),
+    );
     for sum in sums {
         *sum = if most > least {
             (MAX_NODE_SCORE as f64 * ((*sum - least) as f64 / (most - least) as f64)) as i64
@@ -209,8 +212,14 @@ mod tests {
         let cases = [
             (r"{}", [false, true]),
             (r#"{"namespaces":["a"]}"#, [true, false]),
-            (r#"{"namespaceSelector":{"matchLabels":{"grade":"gold"}}}"#, [true, false]),
-            (r#"{"namespaceSelector":{"matchLabels":{"grade":"gold"}},"namespaces":["b"]}"#, [true, true]),
+            (
+                r#"{"namespaceSelector":{"matchLabels":{"grade":"gold"}}}"#,
+                [true, false],
+            ),
+            (
+                r#"{"namespaceSelector":{"matchLabels":{"grade":"gold"}},"namespaces":["b"]}"#,
+                [true, true],
+            ),
             (r#"{"namespaceSelector":{}}"#, [true, true]),
         ];
         let pod = |namespace: &str| {

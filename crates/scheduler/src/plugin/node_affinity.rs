@@ -33,7 +33,10 @@ pub fn is_constrained(pod: &PodSpec) -> bool {
 
 /// The sum of the weights of the preferred terms that match.
 pub fn preference(pod: &PodSpec, node: &str, labels: &dyn NodeLabels) -> i64 {
-    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let affinity = pod
+        .affinity
+        .as_ref()
+        .and_then(|affinity| affinity.node_affinity.as_ref());
     let preferred = affinity.map_or(&[][..], |affinity| &affinity.preferred);
     let matching = preferred.iter().filter(|term| matches(&term.preference, node, labels));
     matching.map(|term| i64::from(term.weight)).sum()
@@ -55,10 +58,7 @@ fn required(pod: &PodSpec) -> Option<&NodeSelector> {
 fn matches(term: &NodeSelectorTerm, node: &str, labels: &dyn NodeLabels) -> bool {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     !is_empty
-        && term
-            .match_expressions
-            .iter()
-            .all(|it| holds(it, labels.label(&it.key)))
+        && term.match_expressions.iter().all(|it| holds(it, labels.label(&it.key)))
         && term.match_fields.iter().all(|it| names(it, node))
 }
 
@@ -127,8 +127,14 @@ mod tests {
         let cases = [
             (r"[]", false),
             (r"[{}]", false),
-            (r#"[{},{"matchFields":[{"key":"metadata.name","operator":"In","values":["n"]}]}]"#, true),
-            (r#"[{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n"]}]}]"#, false),
+            (
+                r#"[{},{"matchFields":[{"key":"metadata.name","operator":"In","values":["n"]}]}]"#,
+                true,
+            ),
+            (
+                r#"[{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n"]}]}]"#,
+                false,
+            ),
             (
                 r#"[{"matchExpressions":[{"key":"zone","operator":"Exists"}],
                      "matchFields":[{"key":"metadata.name","operator":"In","values":["m"]}]}]"#,

@@ -17,7 +17,8 @@ pub fn exceeded<'a>(wanted: &'a [(Arc<str>, Arc<str>)], attached: &Attached, lim
     let new: BTreeSet<_> = wanted.iter().filter(|volume| !attached.contains(volume)).collect();
     new.iter().map(|(driver, _)| driver).find_map(|driver| {
         let limit = limits.get(driver)?;
-        let count = |volumes: &mut dyn Iterator<Item = &(Arc<str>, Arc<str>)>| volumes.filter(|it| it.0 == *driver).count();
+        let count =
+            |volumes: &mut dyn Iterator<Item = &(Arc<str>, Arc<str>)>| volumes.filter(|it| it.0 == *driver).count();
         let total = count(&mut attached.iter()) + count(&mut new.iter().copied());
         (total > *limit).then_some(&**driver)
     })

@@ -108,7 +108,9 @@ impl Constraint {
 
     /// More pods that count, or fewer, in a domain that has an eligible node.
     pub(crate) fn add_pods(&mut self, domain: usize, pods: i64) {
-        let Some(Some(count)) = self.counts.get_mut(domain) else { return };
+        let Some(Some(count)) = self.counts.get_mut(domain) else {
+            return;
+        };
         let was_least = *count == self.least;
         *count += pods;
         if was_least && pods > 0 && self.at_least > 1 {
@@ -186,7 +188,11 @@ mod tests {
             (r#"{"maxSkew":1,"labelSelector":{}}"#, "ns", r#"{"app":"web"}"#, false),
         ];
         for (written, namespace, labels, expected) in cases {
-            assert_eq!(constraint(written).counts(&pod(namespace, labels)), expected, "{written} {labels}");
+            assert_eq!(
+                constraint(written).counts(&pod(namespace, labels)),
+                expected,
+                "{written} {labels}"
+            );
         }
         let matches: Vec<i64> = [web, r#"{"maxSkew":1}"#, r#"{"maxSkew":1,"labelSelector":{}}"#]
             .map(|written| constraint(written).self_match)

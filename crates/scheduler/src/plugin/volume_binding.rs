@@ -58,7 +58,9 @@ pub fn resolve(snapshot: &Snapshot, pod: &Pod) -> Result<PodVolumes, String> {
 fn add(volumes: &mut PodVolumes, snapshot: &Snapshot, claim: &PersistentVolumeClaim) -> Result<(), String> {
     let name = &claim.metadata.name;
     if *claim.status.phase == *"Lost" {
-        return Err(format!("persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume"));
+        return Err(format!(
+            "persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume"
+        ));
     }
     if claim.metadata.is_deleting() {
         return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));

@@ -67,10 +67,13 @@ fn add_owner(
 
 /// All of a selector as expressions, so that two selectors that contradict each other pick nothing.
 fn as_expressions(selector: &LabelSelector) -> impl Iterator<Item = LabelSelectorRequirement> {
-    let labels = selector.match_labels.iter().map(|(key, value)| LabelSelectorRequirement {
-        key: key.clone(),
-        operator: "In".into(),
-        values: List::from(vec![value.clone()]),
-    });
+    let labels = selector
+        .match_labels
+        .iter()
+        .map(|(key, value)| LabelSelectorRequirement {
+            key: key.clone(),
+            operator: "In".into(),
+            values: List::from(vec![value.clone()]),
+        });
     labels.chain(selector.match_expressions.iter().cloned())
 }
