@@ -117,8 +117,9 @@ impl Cluster {
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
     /// least first is the order that keeps all of them even. In this order:
     /// - what nothing counts can do no harm;
-    /// - what obeys constraints, or joins a domain that has the least, goes by its skew;
-    /// - what obeys none and joins a domain that is ahead can wait for all others.
+    /// - what obeys constraints itself goes by its skew;
+    /// - what obeys none can wait, but may fill the domains that are behind;
+    /// - what obeys none and joins a domain that is ahead waits for all others.
     pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
         let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
             return (0, 0);
@@ -130,8 +131,12 @@ impl Cluster {
             Some(entry.constraint.skew(domain) - entry.constraint.self_match)
         });
         let ahead = ahead.max().unwrap_or(0);
-        let can_wait = relations.hard.is_empty() && ahead > 0;
-        (if can_wait { 2 } else { 1 }, ahead)
+        let rank = match (relations.hard.is_empty(), ahead > 0) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 3,
+        };
+        (rank, ahead)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {

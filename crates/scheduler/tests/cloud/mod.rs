@@ -19,9 +19,9 @@ use model::{
 };
 use serde_json::{Value, json};
 
-pub const ZONE: &str = "topology.kubernetes.io/zone";
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
-pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 
 /// `small` has 2 cores and 4 GiB, `large` 8 and 16; both in zones a and b, spot and on demand.
 fn instance_type(name: &str, cpu: u32, memory: u32) -> Value {
@@ -43,7 +43,7 @@ fn instance_type(name: &str, cpu: u32, memory: u32) -> Value {
 }
 
 /// A snapshot of these objects and a NodePool `default` to which `pool` is merged.
-pub fn snapshot_with(pool: &Value, objects: &[Value]) -> Snapshot {
+pub(crate) fn snapshot_with(pool: &Value, objects: &[Value]) -> Snapshot {
     let mut all = vec![json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
         "spec": { "limits": pool["limits"], "template": { "metadata": { "labels": { "team": "red" } },
@@ -65,12 +65,12 @@ pub fn snapshot_with(pool: &Value, objects: &[Value]) -> Snapshot {
     dump::read([source], options).unwrap().0
 }
 
-pub fn snapshot(objects: &[Value]) -> Snapshot {
+pub(crate) fn snapshot(objects: &[Value]) -> Snapshot {
     snapshot_with(&json!({}), objects)
 }
 
 /// A pending pod of one core and one GiB; `extra` is merged into its spec, `requests` and `labels` aside.
-pub fn pod(name: &str, extra: &Value) -> Value {
+pub(crate) fn pod(name: &str, extra: &Value) -> Value {
     let requests = if extra["requests"].is_null() {
         json!({ "cpu": "1", "memory": "1Gi" })
     } else {
@@ -92,7 +92,7 @@ pub fn pod(name: &str, extra: &Value) -> Value {
 }
 
 /// A pod that runs on a node.
-pub fn running(name: &str, node: &str, extra: &Value) -> Value {
+pub(crate) fn running(name: &str, node: &str, extra: &Value) -> Value {
     let mut pod = pod(name, extra);
     pod["spec"]["nodeName"] = json!(node);
     pod["status"] = json!({ "phase": "Running" });
@@ -100,7 +100,7 @@ pub fn running(name: &str, node: &str, extra: &Value) -> Value {
 }
 
 /// A node of 4 cores and 8 GiB in zone a that nobody claims.
-pub fn node(name: &str, extra: &Value) -> Value {
+pub(crate) fn node(name: &str, extra: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": { "name": name, "labels": { HOSTNAME: name, ZONE: "a" } },
@@ -109,13 +109,18 @@ pub fn node(name: &str, extra: &Value) -> Value {
     })
 }
 
-pub fn find(snapshot: &Snapshot, name: &str) -> Arc<Pod> {
+pub(crate) fn find(snapshot: &Snapshot, name: &str) -> Arc<Pod> {
     let key = ObjectKey::new("default", name);
     snapshot.objects().pods.get(&key).unwrap().clone()
 }
 
 /// A claim of these types with these constraints for these pods, expected to launch the first type.
-pub fn claim(snapshot: &Snapshot, types: &[&str], constraints: &[(&str, &[&str])], pods: &[&str]) -> PlannedClaim {
+pub(crate) fn claim(
+    snapshot: &Snapshot,
+    types: &[&str],
+    constraints: &[(&str, &[&str])],
+    pods: &[&str],
+) -> PlannedClaim {
     let names: Arc<[InstanceTypeName]> = types.iter().map(|name| InstanceTypeName::from(*name)).collect();
     let specs = constraints
         .iter()
@@ -147,7 +152,7 @@ pub fn claim(snapshot: &Snapshot, types: &[&str], constraints: &[(&str, &[&str])
     }
 }
 
-pub fn plan(claims: Vec<PlannedClaim>, existing: Vec<PlannedNode>) -> Plan {
+pub(crate) fn plan(claims: Vec<PlannedClaim>, existing: Vec<PlannedNode>) -> Plan {
     Plan {
         claims,
         existing,
@@ -155,7 +160,7 @@ pub fn plan(claims: Vec<PlannedClaim>, existing: Vec<PlannedNode>) -> Plan {
     }
 }
 
-pub fn on_node(snapshot: &Snapshot, node: &str, pods: &[&str]) -> PlannedNode {
+pub(crate) fn on_node(snapshot: &Snapshot, node: &str, pods: &[&str]) -> PlannedNode {
     PlannedNode {
         name: node.into(),
         pods: pods.iter().map(|name| find(snapshot, name)).collect(),
