@@ -1,6 +1,5 @@
 //! Is the cheapest machine launched, and is every option valid?
 
-use model::plan::PlannedClaim;
 use serde_json::Value;
 use workloads::catalogue::InstanceType;
 
@@ -26,9 +25,7 @@ fn pool_of(wishes: &[Wish]) -> Object {
         [] => wide.to_vec(),
         wishes => wishes.iter().map(|(key, value)| req(key, "In", &[value])).collect(),
     };
-    requirements
-        .into_iter()
-        .fold(pool("default"), |pool, requirement| pool.requirement(requirement))
+    requirements.into_iter().fold(pool("default"), Build::requirement)
 }
 
 fn pod_of(wishes: &[Wish]) -> Object {
@@ -57,10 +54,6 @@ fn has(kind: &InstanceType, (key, value): Wish) -> bool {
     kind.requirements
         .iter()
         .any(|requirement| requirement["key"] == key && requirement["values"][0] == value)
-}
-
-fn options(claim: &PlannedClaim) -> Vec<&str> {
-    claim.options.iter().map(|name| name.as_str()).collect()
 }
 
 #[test]
