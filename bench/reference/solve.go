@@ -160,6 +160,7 @@ func (w *world) fill(ctx context.Context, plan *Plan, results scheduling.Results
 	results = results.TruncateInstanceTypes(ctx, scheduling.MaxInstanceTypes)
 	for _, claim := range results.NewNodeClaims {
 		entry := described[claim]
+		entry.Launch = launchOf(claim)
 		plan.Claims = append(plan.Claims, entry)
 		if entry.CheapestPrice != nil {
 			plan.Price += *entry.CheapestPrice

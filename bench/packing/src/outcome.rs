@@ -116,7 +116,7 @@ fn upstream_claim(claim: &reference::Claim) -> Claim {
     Claim {
         pods: claim.pods.iter().cloned().collect(),
         node_pool: claim.node_pool.clone(),
-        requirements: compared(&claim.requirements),
+        requirements: compared(&claim.launch),
         types: claim.instance_types.iter().cloned().collect(),
         price: claim.cheapest_price.and_then(Price::from_f64),
     }

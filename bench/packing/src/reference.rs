@@ -90,8 +90,8 @@ pub struct Claim {
     pub node_pool: String,
     /// The pods on it.
     pub pods: Vec<String>,
-    /// What it asks of a machine.
-    pub requirements: Vec<RequirementSpec>,
+    /// What the NodeClaim to be created asks of a machine, but for the types.
+    pub launch: Vec<RequirementSpec>,
     /// The types that remain.
     pub instance_types: Vec<String>,
     /// The cheapest launch.
