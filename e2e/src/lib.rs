@@ -4,3 +4,4 @@ pub mod answer;
 pub mod corpus;
 pub mod crd_set;
 pub mod difference;
+pub mod oracle_plan;

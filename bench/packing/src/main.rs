@@ -107,7 +107,11 @@ fn compare(task: &Differential) -> Result<ExitCode> {
         if task.given {
             return compare_given(&mut reference, &input);
         }
-        let compare = if task.upstream { differential::compare_upstream } else { differential::compare };
+        let compare = if task.upstream {
+            differential::compare_upstream
+        } else {
+            differential::compare
+        };
         let row = compare(&mut reference, &input)?;
         if task.all || matches!(row.verdict, Verdict::Different(_)) {
             print(&row.to_string());

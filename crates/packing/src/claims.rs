@@ -68,7 +68,8 @@ impl Claims {
     pub(crate) fn is_too_full(&self, claim: usize, shape: &[i64]) -> bool {
         let range = claim * self.lanes..(claim + 1) * self.lanes;
         let room = self.requests[range.clone()].iter().zip(&self.most[range]);
-        room.zip(shape).any(|((requests, most), asked)| requests + asked > *most)
+        room.zip(shape)
+            .any(|((requests, most), asked)| requests + asked > *most)
     }
 
     pub(crate) fn set_most(&mut self, claim: usize, lane: usize, most: i64) {
@@ -97,7 +98,10 @@ impl Claims {
         self.pods[claim].push(pod);
         self.rows[claim * self.words..(claim + 1) * self.words].copy_from_slice(rows);
         let requests = &mut self.requests[claim * self.lanes..(claim + 1) * self.lanes];
-        requests.iter_mut().zip(shape).for_each(|(requests, asked)| *requests += asked);
+        requests
+            .iter_mut()
+            .zip(shape)
+            .for_each(|(requests, asked)| *requests += asked);
         let old = self.states[claim];
         if old != state {
             self.in_state[old as usize].remove(claim);

@@ -1,6 +1,10 @@
 //! Which pods need a place, and what each asks of a node beyond its own spec.
 
+mod buffer;
+mod default_spread;
 mod eligible;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod validation;
 pub(crate) mod volume;
 mod volume_validation;
@@ -15,7 +19,7 @@ use model::{
     volume::Volumes,
 };
 
-use self::{eligible::moving, validation::Validation, volume::Storage};
+use self::{default_spread::DefaultSpread, eligible::moving, validation::Validation, volume::Storage};
 use crate::supply::label_rules;
 
 /// The pods of one planning run.
@@ -73,10 +77,28 @@ impl Demand {
                 None => demand.add(pod, Origin::Pending, storage),
             }
         }
+        for pod in buffer::pods(snapshot) {
+            demand.add(&pod, Origin::Buffer, storage);
+        }
         for (node, pod) in moving(snapshot) {
             demand.add(pod, Origin::Moving(node), storage);
         }
+        demand.spread(snapshot);
         demand
+    }
+
+    /// Gives pods the cluster's default constraints, but for those whose volumes could not be looked up: upstream has
+    /// dropped them by then.
+    fn spread(&mut self, snapshot: &Snapshot) {
+        let Some(mut defaults) = DefaultSpread::of(snapshot) else {
+            return;
+        };
+        let is_unresolved = |entry: &DemandPod| entry.volumes.as_ref().is_some_and(|volumes| volumes.is_unresolved);
+        for entry in self.pods.iter_mut().filter(|entry| !is_unresolved(entry)) {
+            if let Some(pod) = defaults.constrained(&entry.pod) {
+                entry.pod = Arc::new(pod);
+            }
+        }
     }
 
     fn add(&mut self, pod: &Arc<Pod>, origin: Origin, storage: Storage<'_>) {

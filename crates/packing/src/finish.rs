@@ -7,6 +7,7 @@ use model::{
     instance_type::needed_for_min_values,
     object::{InstanceTypeName, Map, Pod, Text},
     plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
+    price::Price,
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
     resources::{ResourceList, ResourceName},
@@ -36,6 +37,18 @@ pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
         existing,
         unplaced,
     }
+}
+
+/// What the claims of a run cost an hour, each at its cheapest launch.
+pub(crate) fn price(run: &mut Run<'_>) -> Price {
+    let claims = run.claims.len();
+    let mut finisher = Finisher::new(run);
+    let price = |claim| {
+        let state = finisher.final_state(claim);
+        let chosen = finisher.chosen(state, claim);
+        chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price)
+    };
+    (0..claims).map(price).sum()
 }
 
 fn existing(run: &Run<'_>) -> Vec<PlannedNode> {
@@ -77,7 +90,11 @@ struct Chosen {
 impl<'r, 'p> Finisher<'r, 'p> {
     fn new(run: &'r mut Run<'p>) -> Self {
         let problem = run.problem;
-        let names = problem.index.types.iter().map(|entry| InstanceTypeName::from(&*entry.name));
+        let names = problem
+            .index
+            .types
+            .iter()
+            .map(|entry| InstanceTypeName::from(&*entry.name));
         let named = |shape: &ResourceList| {
             let lanes = problem.lanes.names().iter().enumerate();
             lanes.fold(0, |bits, (lane, name)| {
@@ -155,7 +172,10 @@ impl<'r, 'p> Finisher<'r, 'p> {
         let mut requirements = self.run.space.state(state).requirements.clone();
         requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
         if let Some(key) = key {
-            requirements.add(Requirement::one_of(key, held.iter().copied()), &self.run.problem.vocabulary);
+            requirements.add(
+                Requirement::one_of(key, held.iter().copied()),
+                &self.run.problem.vocabulary,
+            );
         }
         let side = Side::Claim(self.run.claims.templates[claim]);
         self.run.space.intern(requirements, side)
@@ -220,7 +240,10 @@ impl<'r, 'p> Finisher<'r, 'p> {
         let launchable = index.offers.iter().filter(|offer| {
             offer.is_launchable && is_option[offer.entry as usize] && has(classes, offer.class as usize)
         });
-        launchable.filter_map(|offer| offer.capacity_type).map(ValueId::bit).collect()
+        launchable
+            .filter_map(|offer| offer.capacity_type)
+            .map(ValueId::bit)
+            .collect()
     }
 
     fn overlays(&self, options: &[u32]) -> Vec<&'static str> {
@@ -248,7 +271,9 @@ impl<'r, 'p> Finisher<'r, 'p> {
         match needed_for_min_values(types, &state.requirements, &problem.vocabulary) {
             Ok(_) => Ok(()),
             Err(unmet) => {
-                let Side::Claim(template) = state.side else { return Ok(()) };
+                let Side::Claim(template) = state.side else {
+                    return Ok(());
+                };
                 let pool = problem.templates[template as usize].template.pool.name();
                 Err(format!(
                     "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, {unmet} (NodePool={pool})"
@@ -285,7 +310,9 @@ impl<'r, 'p> Finisher<'r, 'p> {
             return labels.clone();
         }
         let problem = self.run.problem;
-        let pool = &problem.templates[self.run.claims.templates[claim] as usize].template.pool;
+        let pool = &problem.templates[self.run.claims.templates[claim] as usize]
+            .template
+            .pool;
         let template = &pool.spec.template;
         let mut labels: BTreeMap<Text, Text> = template.metadata.labels.iter().cloned().collect();
         labels.insert(api::labels::NODEPOOL.into(), pool.metadata.name.clone());
@@ -305,16 +332,27 @@ impl<'r, 'p> Finisher<'r, 'p> {
     }
 
     fn annotations(&self, claim: usize, chosen: &Chosen) -> Map<Text> {
-        let relaxed = if self.run.claims.is_relaxed[claim] { "true" } else { "false" };
+        let relaxed = if self.run.claims.is_relaxed[claim] {
+            "true"
+        } else {
+            "false"
+        };
         let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
         pairs.extend(chosen.annotations.iter().map(|name| (*name, "true")));
-        Map::from_pairs(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        Map::from_pairs(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+        )
     }
 
     /// What the pods ask for, and the daemons that will run whatever is launched.
     fn requests(&self, claim: usize) -> ResourceList {
         let (problem, claims) = (self.run.problem, &self.run.claims);
-        let pods = claims.pods[claim].iter().map(|pod| problem.intake.pods[*pod as usize].shape);
+        let pods = claims.pods[claim]
+            .iter()
+            .map(|pod| problem.intake.pods[*pod as usize].shape);
         let named = pods.fold(0, |bits, shape| bits | self.named[shape as usize]);
         let mut requests = ResourceList::default();
         for (lane, (name, amount)) in problem.lanes.names().iter().zip(claims.requests(claim)).enumerate() {
@@ -324,7 +362,11 @@ impl<'r, 'p> Finisher<'r, 'p> {
         }
         let template = &problem.templates[claims.templates[claim] as usize];
         let mut daemons = ResourceList::default();
-        for group in template.daemons.iter().filter(|group| intersects(&group.rows, claims.rows(claim))) {
+        for group in template
+            .daemons
+            .iter()
+            .filter(|group| intersects(&group.rows, claims.rows(claim)))
+        {
             daemons = if daemons.is_empty() {
                 group.asked.clone()
             } else {
@@ -342,7 +384,10 @@ const SIMULATED: [&str; 2] = [api::labels::REGISTERED, api::labels::INITIALIZED]
 fn not_labels(requirements: &Requirements, run: &Run<'_>) -> BitSet {
     let vocabulary = &run.problem.vocabulary;
     let simulated = SIMULATED.iter().filter_map(|name| vocabulary.key(name)).map(KeyId::bit);
-    let known = requirements.iter().map(Requirement::key).filter(|key| vocabulary.is_well_known(*key));
+    let known = requirements
+        .iter()
+        .map(Requirement::key)
+        .filter(|key| vocabulary.is_well_known(*key));
     simulated
         .chain([KeyId::HOSTNAME.bit()])
         .chain(known.map(KeyId::bit))

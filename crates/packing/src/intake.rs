@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::{
     host_port::HostPort,
     object::{
-        Labels, LabelSelector, Node, ObjectKey, Pod, PodAffinityTerm, PodPhase, PodSpec, Text, TopologySpreadConstraint,
+        LabelSelector, Labels, Node, ObjectKey, Pod, PodAffinityTerm, PodPhase, PodSpec, Text, TopologySpreadConstraint,
     },
     quantity::Quantity,
     requirement::Requirements,
@@ -157,7 +157,9 @@ impl Intake {
     ) -> u32 {
         let parts = [
             spec.node_selector.as_ptr() as usize,
-            spec.affinity.as_ref().map_or(0, |affinity| Arc::as_ptr(affinity) as usize),
+            spec.affinity
+                .as_ref()
+                .map_or(0, |affinity| Arc::as_ptr(affinity) as usize),
             spec.tolerations.as_ptr() as usize,
             spec.topology_spread_constraints.as_ptr() as usize,
         ];
@@ -186,7 +188,10 @@ impl Intake {
     fn shape(&mut self, pod: &Pod, is_resized: bool, tables: &mut Tables) -> u32 {
         let spec = &pod.spec;
         let is_simple = !is_resized && spec.overhead.is_empty() && spec.resources.is_none();
-        let parts = [spec.containers.as_ptr() as usize, spec.init_containers.as_ptr() as usize];
+        let parts = [
+            spec.containers.as_ptr() as usize,
+            spec.init_containers.as_ptr() as usize,
+        ];
         if let Some(id) = tables.shapes_by_parts.get(&parts).filter(|_| is_simple) {
             return *id;
         }
@@ -212,7 +217,9 @@ impl Intake {
             return PLAIN;
         }
         let alternatives = entry.volumes.iter().flat_map(|volumes| &volumes.alternatives);
-        let alternatives = alternatives.map(|specs| Requirements::from_specs(specs, vocabulary)).collect();
+        let alternatives = alternatives
+            .map(|specs| Requirements::from_specs(specs, vocabulary))
+            .collect();
         self.extras.push(Extra {
             key: entry.pod.metadata.key(),
             ports: entry.pod.spec.host_ports().collect(),
@@ -277,7 +284,10 @@ impl Intake {
         for selector in selectors.flatten() {
             keys.extend(selector_keys(selector));
         }
-        keys.extend(self.spreads().flat_map(|spread| spread.match_label_keys.iter().cloned()));
+        keys.extend(
+            self.spreads()
+                .flat_map(|spread| spread.match_label_keys.iter().cloned()),
+        );
         keys
     }
 
@@ -323,7 +333,12 @@ impl Tables {
 
 fn selector_keys(selector: &LabelSelector) -> impl Iterator<Item = Text> + '_ {
     let labels = selector.match_labels.iter().map(|(key, _)| key.clone());
-    labels.chain(selector.match_expressions.iter().map(|expression| expression.key.clone()))
+    labels.chain(
+        selector
+            .match_expressions
+            .iter()
+            .map(|expression| expression.key.clone()),
+    )
 }
 
 /// What a node's labels fulfil, as far as anybody asks.

@@ -45,7 +45,9 @@ impl Wishes {
         let affinity = written.affinity.as_deref().unwrap_or(&nothing);
         let node = affinity.node_affinity.as_ref();
         let is_respected = policy == PreferencePolicy::Respect;
-        let preferred = node.filter(|_| is_respected).map_or_else(Vec::new, |node| preferred(node, vocabulary));
+        let preferred = node
+            .filter(|_| is_respected)
+            .map_or_else(Vec::new, |node| preferred(node, vocabulary));
         let weighted = |pods: Option<&PodAffinity>| pods.filter(|_| is_respected).map_or_else(Vec::new, weighted);
         let terms = |pods: Option<&PodAffinity>| pods.map_or_else(Vec::new, |pods| pods.required.to_vec());
         let spreads = written.spreads.iter().filter(|spread| is_respected || is_hard(spread));
@@ -259,7 +261,9 @@ mod tests {
         }
         let names = |with_preferences| {
             let requirements = wishes.requirements(with_preferences, &vocabulary);
-            let names = requirements.iter().map(|requirement| vocabulary.key_name(requirement.key()).to_owned());
+            let names = requirements
+                .iter()
+                .map(|requirement| vocabulary.key_name(requirement.key()).to_owned());
             names.collect::<Vec<_>>()
         };
         assert_eq!(names(false), ["a"]);

@@ -102,7 +102,10 @@ mod tests {
         let memory = ResourceName::Memory;
         assert_eq!((asked(&memory, half_a_byte), offered(&memory, half_a_byte)), (1, 0));
         let nano: Quantity = "1n".parse().unwrap();
-        assert_eq!((asked(&ResourceName::Cpu, nano), offered(&ResourceName::Cpu, nano)), (1, 1));
+        assert_eq!(
+            (asked(&ResourceName::Cpu, nano), offered(&ResourceName::Cpu, nano)),
+            (1, 1)
+        );
     }
 
     #[test]

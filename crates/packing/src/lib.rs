@@ -5,7 +5,9 @@
 )]
 
 mod bitmap;
+pub mod bound;
 mod claims;
+pub mod cost;
 pub mod demand;
 mod finish;
 mod index;
@@ -41,6 +43,7 @@ pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
     let left = run.solve();
     let mut plan = finish::plan(&mut run, &left);
     plan.unplaced.extend(ignored);
-    plan.unplaced.sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
+    plan.unplaced
+        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
     plan
 }

@@ -53,7 +53,10 @@ impl Limits {
 
     fn refresh(&mut self, template: &TemplateEntry, index: &Index) {
         let Some(remaining) = &self.remaining else { return };
-        if remaining.iter().any(|(name, left)| *name == ResourceName::Nodes && *left == 0) {
+        if remaining
+            .iter()
+            .any(|(name, left)| *name == ResourceName::Nodes && *left == 0)
+        {
             self.open = Err(LimitReached::Nodes);
             return;
         }
@@ -66,6 +69,10 @@ impl Limits {
                 None => {}
             }
         }
-        self.open = if is_empty(&open) { Err(LimitReached::Resources) } else { Ok(open) };
+        self.open = if is_empty(&open) {
+            Err(LimitReached::Resources)
+        } else {
+            Ok(open)
+        };
     }
 }

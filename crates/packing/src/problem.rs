@@ -184,7 +184,10 @@ fn index_of(templates: &[Template], lanes: &Lanes, vocabulary: &Vocabulary) -> I
     let mut seen: FxHashSet<usize> = FxHashSet::default();
     let mut limited: Vec<ResourceName> = Vec::new();
     for template in templates {
-        let new = template.types.iter().filter(|entry| seen.insert(Arc::as_ptr(entry) as usize));
+        let new = template
+            .types
+            .iter()
+            .filter(|entry| seen.insert(Arc::as_ptr(entry) as usize));
         types.extend(new.cloned());
         for (name, _) in template.remaining.iter().flat_map(ResourceList::iter) {
             if !limited.contains(name) {
@@ -206,7 +209,13 @@ fn entries(templates: Vec<Template>, lanes: &Lanes, index: &Index, tolerance: &m
     let rows = |types: FxHashSet<u32>| index.rows_of(|entry| types.contains(&entry));
     let entry = |template: Template| {
         let daemons = template.daemons.iter().map(|group| DaemonRows {
-            rows: rows(group.types.iter().filter_map(|at| place(&template.types[*at])).collect()),
+            rows: rows(
+                group
+                    .types
+                    .iter()
+                    .filter_map(|at| place(&template.types[*at]))
+                    .collect(),
+            ),
             overhead: lanes.asked(&group.overhead),
             asked: group.overhead.clone(),
             ports: group.ports.clone(),
@@ -240,7 +249,12 @@ fn order(pods: &[DemandPod], intake: &Intake) -> Vec<u32> {
         .zip(&intake.pods)
         .map(|((at, pod), entry)| {
             let metadata = &pod.pod.metadata;
-            (ranks[entry.shape as usize], metadata.creation_timestamp, &metadata.uid, at)
+            (
+                ranks[entry.shape as usize],
+                metadata.creation_timestamp,
+                &metadata.uid,
+                at,
+            )
         })
         .collect();
     order.sort_unstable();

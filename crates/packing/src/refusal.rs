@@ -157,7 +157,10 @@ fn incompatible(run: &Run<'_>, state: StateId, wanted: &Requirements) -> String 
 
 fn hostname_conflict(run: &Run<'_>, entry: PodEntry, step: usize) -> String {
     let variant = &run.ladders.all[entry.combo as usize].variants[step];
-    let wanted = variant.hostname.as_ref().map(|wanted| wanted.text(&run.problem.vocabulary));
+    let wanted = variant
+        .hostname
+        .as_ref()
+        .map(|wanted| wanted.text(&run.problem.vocabulary));
     let (key, host) = (api::labels::HOSTNAME, placeholder(run.claims.len()));
     format!(
         "incompatible requirements, key {key}, {} not in {key} In [{host}]",
@@ -174,7 +177,10 @@ fn volume_limit(run: &Run<'_>, entry: PodEntry, template: usize) -> String {
     const TEXT: &str = "would exceed volume limit for all instance type options";
     let problem = run.problem;
     let extra = &problem.intake.extras[entry.extra as usize];
-    let volumes = extra.volumes.as_ref().and_then(|volumes| volumes.attachments.as_ref().ok());
+    let volumes = extra
+        .volumes
+        .as_ref()
+        .and_then(|volumes| volumes.attachments.as_ref().ok());
     let none = model::volume::Volumes::default();
     let types = &problem.templates[template].template.types;
     for (driver, count) in none.counts_with(volumes.unwrap_or(&none)) {
@@ -199,7 +205,10 @@ fn unsatisfiable(run: &mut Run<'_>, entry: PodEntry, step: usize, state: StateId
         let picked = run.rules.picked(state, &run.topology, &run.space);
         return incompatible(run, state, &picked);
     };
-    let (kind, key) = (run.topology.groups[group as usize].kind, run.topology.keys[group as usize]);
+    let (kind, key) = (
+        run.topology.groups[group as usize].kind,
+        run.topology.keys[group as usize],
+    );
     let vocabulary = &run.problem.vocabulary;
     let name = vocabulary.key_name(key);
     let strict = run.ladders.all[entry.combo as usize].variants[step].strict(vocabulary);
@@ -235,22 +244,40 @@ fn counts(run: &Run<'_>, group: GroupId) -> String {
     let mut all: Vec<(String, i64)> = match &run.topology.groups[group as usize].counts {
         Counts::Labels(labels) => {
             let key = &run.space.keys[labels.key];
-            let name = |domain: usize| run.problem.vocabulary.value_name(key.key, key.values[domain]).to_owned();
-            listed(labels).map(|(domain, count)| (name(domain), i64::from(count))).collect()
+            let name = |domain: usize| {
+                run.problem
+                    .vocabulary
+                    .value_name(key.key, key.values[domain])
+                    .to_owned()
+            };
+            listed(labels)
+                .map(|(domain, count)| (name(domain), i64::from(count)))
+                .collect()
         }
         Counts::Hosts(hosts) => {
             let nodes = run.problem.nodes.iter().enumerate();
             let nodes = nodes.map(|(at, node)| (node.hostname.to_string(), i64::from(hosts.count(at))));
-            let claims = (0..run.claims.len())
-                .map(|claim| (placeholder(claim), i64::from(hosts.count(run.claim_host(claim)))));
-            let elsewhere = hosts.elsewhere.iter().map(|(name, count)| (name.to_string(), i64::from(*count)));
+            let claims =
+                (0..run.claims.len()).map(|claim| (placeholder(claim), i64::from(hosts.count(run.claim_host(claim)))));
+            let elsewhere = hosts
+                .elsewhere
+                .iter()
+                .map(|(name, count)| (name.to_string(), i64::from(*count)));
             nodes.chain(claims).chain(elsewhere).collect()
         }
     };
     all.sort_unstable();
     let hidden = all.len().saturating_sub(25);
-    let shown: Vec<String> = all.iter().take(25).map(|(name, count)| format!("{name}: {count}")).collect();
-    let rest = if hidden > 0 { format!(" and {hidden} other(s)") } else { String::new() };
+    let shown: Vec<String> = all
+        .iter()
+        .take(25)
+        .map(|(name, count)| format!("{name}: {count}"))
+        .collect();
+    let rest = if hidden > 0 {
+        format!(" and {hidden} other(s)")
+    } else {
+        String::new()
+    };
     format!("{}{rest}", shown.join(", "))
 }
 
@@ -320,8 +347,9 @@ fn met_by_types<'r>(
                 offering: false,
             };
             for row in entry.allocatable_rows() {
-                let is_compatible =
-                    |offering: &&model::instance_type::Offering| offering.is_compatible(requirements, &problem.vocabulary);
+                let is_compatible = |offering: &&model::instance_type::Offering| {
+                    offering.is_compatible(requirements, &problem.vocabulary)
+                };
                 if row.offerings.iter().any(|offering| is_compatible(offering)) {
                     met.offering = true;
                     met.fits |= asked.fits(&row.allocatable);
@@ -340,7 +368,10 @@ fn types_of<'a>(index: &'a Index, rows: &'a [u64], open: Option<&'a [u64]>) -> i
 /// The requirements and resources that ended up unmet.
 fn suffix(run: &Run<'_>, entry: PodEntry, template: usize, state: StateId) -> String {
     let requirements = run.space.state(state).requirements.text(&run.problem.vocabulary);
-    format!(", requirements={requirements}, resources={}", resources(run, entry, template))
+    format!(
+        ", requirements={requirements}, resources={}",
+        resources(run, entry, template)
+    )
 }
 
 fn resources(run: &Run<'_>, entry: PodEntry, template: usize) -> String {
@@ -362,7 +393,11 @@ fn resources(run: &Run<'_>, entry: PodEntry, template: usize) -> String {
     least.add(shape);
     most.add(shape);
     let (least, most) = (json(&least), json(&most));
-    if least == most { least } else { format!("min={least}, max={most}") }
+    if least == most {
+        least
+    } else {
+        format!("min={least}, max={most}")
+    }
 }
 
 fn json(list: &ResourceList) -> String {

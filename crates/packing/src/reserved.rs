@@ -79,7 +79,10 @@ impl Reserved {
                 continue;
             };
             self.slots.learn(id, offering.reservation_capacity);
-            if problem.options.credited_reservations.contains_key(vocabulary.value_name(key, id))
+            if problem
+                .options
+                .credited_reservations
+                .contains_key(vocabulary.value_name(key, id))
                 && !self.credited.contains(&id)
             {
                 self.credited.push(id);

@@ -121,7 +121,8 @@ impl Rules {
             }
             Kind::AntiAffinity | Kind::Inverse => {
                 let empty = counts.known.iter().zip(&counts.occupied).zip(&bond.domains);
-                self.words.extend(empty.map(|((known, occupied), pod)| known & !occupied & pod));
+                self.words
+                    .extend(empty.map(|((known, occupied), pod)| known & !occupied & pod));
                 Choice::All
             }
             Kind::Affinity if bond.is_self && Group::is_first(counts, &bond.domains) => {

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod commit;
+mod guided;
 mod probe;
 
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use model::{object::ObjectKey, volume::Volumes};
 use rustc_hash::FxHashMap;
 
-pub(crate) use self::{attempt::Outcome, probe::TemplateRefusal};
+pub(crate) use self::{attempt::Outcome, guided::Guide, probe::TemplateRefusal};
 use crate::{
     bitmap::{Bitmap, words_for},
     claims::{ClaimId, Claims},
@@ -137,7 +138,8 @@ impl Decisions {
 
     fn get(&self, state: StateId) -> Option<Decision> {
         let seen = self.seen.get(state as usize);
-        seen.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, decision)| *decision)
+        seen.filter(|(stamp, _)| *stamp == self.stamp)
+            .map(|(_, decision)| *decision)
     }
 
     fn set(&mut self, state: StateId, decision: Decision) {
@@ -205,7 +207,11 @@ impl<'p> Run<'p> {
 
     /// Places what can be placed; returns the pods left over, in the order of the queue.
     pub(crate) fn solve(&mut self) -> Vec<u32> {
-        let mut queue: VecDeque<u32> = self.problem.order.iter().copied().collect();
+        self.drain(self.problem.order.iter().copied().collect())
+    }
+
+    /// Places what can be placed of a queue.
+    pub(crate) fn drain(&mut self, mut queue: VecDeque<u32>) -> Vec<u32> {
         let mut lengths: FxHashMap<u32, usize> = FxHashMap::default();
         while let Some(&pod) = queue.front() {
             if lengths.get(&pod) == Some(&queue.len()) {
@@ -219,6 +225,12 @@ impl<'p> Run<'p> {
             }
         }
         queue.into()
+    }
+
+    /// Places what existing nodes take, at the first step of each ladder; returns the rest in order.
+    pub(crate) fn place_on_nodes(&mut self, queue: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        let is_left = |pod: &u32| !self.place_on_node(*pod);
+        queue.into_iter().filter(is_left).collect()
     }
 
     /// Finds a pod a place, if there is one.

@@ -305,7 +305,9 @@ impl<'a> Space<'a> {
                 put(&mut listed, entry.start * 64 + ordinal);
             }
             let only = requirement.filter(|requirement| requirement.len() == 1);
-            let only = only.and_then(|only| only.values().next()).and_then(|value| entry.ordinal(value));
+            let only = only
+                .and_then(|only| only.values().next())
+                .and_then(|value| entry.ordinal(value));
             single.push(only.map_or(MANY, |ordinal| ordinal as u32));
         }
         let (rows, classes) = match side {
@@ -349,7 +351,11 @@ impl<'a> Space<'a> {
 fn topology_key(key: KeyId, start: usize, vocabulary: &Vocabulary) -> TopologyKey {
     let mut values: Vec<ValueId> = vocabulary.values(key).collect();
     values.sort_by_key(|value| vocabulary.value_name(key, *value));
-    let ordinals = values.iter().zip(0..).map(|(value, ordinal)| (*value, ordinal)).collect();
+    let ordinals = values
+        .iter()
+        .zip(0..)
+        .map(|(value, ordinal)| (*value, ordinal))
+        .collect();
     TopologyKey {
         key,
         words: words_for(values.len()).max(1),

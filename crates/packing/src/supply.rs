@@ -5,6 +5,7 @@ mod domain;
 mod labels;
 mod member;
 mod node;
+mod overlay;
 mod pool;
 mod requests;
 mod template;

@@ -45,7 +45,10 @@ impl Tolerance {
         if answers.len() < self.taints.len() {
             answers.resize(self.taints.len(), None);
         }
-        let views: Vec<_> = self.tolerations[tolerations as usize].iter().map(Toleration::view).collect();
+        let views: Vec<_> = self.tolerations[tolerations as usize]
+            .iter()
+            .map(Toleration::view)
+            .collect();
         let taints_list = self.taints[taints as usize].iter().map(Taint::view);
         let answer = check_tolerated(taints_list, &views).is_ok();
         answers[taints as usize] = Some(answer);

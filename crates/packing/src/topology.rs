@@ -71,7 +71,13 @@ pub(crate) struct Topology {
 
 impl Topology {
     /// The groups that bind a pod at one step of its ladder; new ones are counted from the cluster as it is.
-    pub(crate) fn owned(&mut self, owner: Owner<'_>, wishes: &Wishes, scene: &Scene<'_>, space: &Space<'_>) -> Vec<GroupId> {
+    pub(crate) fn owned(
+        &mut self,
+        owner: Owner<'_>,
+        wishes: &Wishes,
+        scene: &Scene<'_>,
+        space: &Space<'_>,
+    ) -> Vec<GroupId> {
         let mut owned = Vec::new();
         for spread in &wishes.spreads {
             owned.push(self.spread(owner, spread, wishes, scene, space));
@@ -88,7 +94,13 @@ impl Topology {
     }
 
     /// The groups that count a pod because it avoids others.
-    pub(crate) fn inverse(&mut self, owner: Owner<'_>, wishes: &Wishes, scene: &Scene<'_>, space: &Space<'_>) -> Vec<GroupId> {
+    pub(crate) fn inverse(
+        &mut self,
+        owner: Owner<'_>,
+        wishes: &Wishes,
+        scene: &Scene<'_>,
+        space: &Space<'_>,
+    ) -> Vec<GroupId> {
         let mut owned: Vec<GroupId> = wishes
             .anti_affinity
             .iter()
@@ -186,7 +198,13 @@ impl Topology {
             for id in self.inverse(*owner, wishes, scene, space) {
                 let key = space.vocabulary.key_name(self.keys[id as usize]);
                 if let Some(value) = node.metadata.labels.get(key) {
-                    count_value(&mut self.groups[id as usize], self.keys[id as usize], value, scene, space);
+                    count_value(
+                        &mut self.groups[id as usize],
+                        self.keys[id as usize],
+                        value,
+                        scene,
+                        space,
+                    );
                 }
             }
         }
@@ -226,7 +244,13 @@ impl Topology {
 
     /// Whether nodes of a state with these taints count for a group.
     #[inline]
-    pub(crate) fn counts_on(&mut self, id: GroupId, state: StateId, taints: (u32, &[Taint]), space: &Space<'_>) -> bool {
+    pub(crate) fn counts_on(
+        &mut self,
+        id: GroupId,
+        state: StateId,
+        taints: (u32, &[Taint]),
+        space: &Space<'_>,
+    ) -> bool {
         let Some(filter) = self.groups[id as usize].filter else {
             return true;
         };
@@ -286,7 +310,8 @@ fn empty_counts(key: KeyId, tolerations: Option<&[Toleration]>, scene: &Scene<'_
     let mut labels = LabelCounts::new(at, entry.values.len(), entry.words);
     let tolerations: Option<Vec<_>> = tolerations.map(|list| list.iter().map(Toleration::view).collect());
     let is_open = |domain: &&Domain| {
-        let tolerated = |taints: &Vec<Taint>, views: &[_]| check_tolerated(taints.iter().map(Taint::view), views).is_ok();
+        let tolerated =
+            |taints: &Vec<Taint>, views: &[_]| check_tolerated(taints.iter().map(Taint::view), views).is_ok();
         let is_tolerated = |views: &Vec<_>| domain.taints.iter().any(|taints| tolerated(taints, views));
         domain.key == key && tolerations.as_ref().is_none_or(is_tolerated)
     };
@@ -307,7 +332,8 @@ fn register_nodes(group: &mut Group, filter: Option<&Filter>, scene: &Scene<'_>,
     let name = space.vocabulary.key_name(entry.key);
     for (node, requirements) in scene.nodes.iter().zip(scene.node_requirements) {
         let Some(object) = &node.node else { continue };
-        let takes_part = filter.is_none_or(|filter| filter.matches(&object.spec.taints, requirements, space.vocabulary));
+        let takes_part =
+            filter.is_none_or(|filter| filter.matches(&object.spec.taints, requirements, space.vocabulary));
         let value = node.labels.get(name).filter(|_| takes_part);
         if let Some(ordinal) = value.and_then(|value| ordinal(entry, value, space)) {
             labels.register(ordinal);

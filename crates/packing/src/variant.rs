@@ -173,17 +173,20 @@ impl Ladders {
         let (requirements, hostname) = split_hostname(wishes.requirements(true, vocabulary));
         let strict = wishes.requirements(false, vocabulary);
         let ladder = &self.all[combo];
-        let bonds = owned.into_iter().chain(ladder.avoided.iter().copied()).map(|group| Bond {
-            group,
-            is_self: ladder.counted.contains(&group),
-            domains: match &shop.topology.groups[group as usize].counts {
-                Counts::Hosts(_) => Box::default(),
-                Counts::Labels(labels) => {
-                    let key = shop.space.keys[labels.key].key;
-                    shop.space.admitted_by(strict.get(key), labels.key)
-                }
-            },
-        });
+        let bonds = owned
+            .into_iter()
+            .chain(ladder.avoided.iter().copied())
+            .map(|group| Bond {
+                group,
+                is_self: ladder.counted.contains(&group),
+                domains: match &shop.topology.groups[group as usize].counts {
+                    Counts::Hosts(_) => Box::default(),
+                    Counts::Labels(labels) => {
+                        let key = shop.space.keys[labels.key].key;
+                        shop.space.admitted_by(strict.get(key), labels.key)
+                    }
+                },
+            });
         let bonds = bonds.collect();
         Variant {
             set: shop.space.set(requirements),

@@ -1,1 +1,21 @@
 //! What would kube-scheduler do with these pods and these nodes?
+//!
+//! Three answers, from the plugins of its default profile ([`plugin`]):
+//! - [`Cluster`]: a cluster in memory, in which pods are filtered, scored and bound one by one;
+//! - [`judge`]: could every pod of a plan bind where the plan says?
+//!
+//! The behaviour is that of Kubernetes 1.36. Nothing here preempts: a pod without a place stays pending.
+
+mod amounts;
+mod class;
+mod cluster;
+mod judge;
+mod node;
+pub mod plugin;
+mod topology;
+
+pub use class::ClassId;
+pub use cluster::{Cluster, NodeId, Refusal, Spreading};
+pub use judge::{Doubt, Place, Reason, Rule, Verdict, Violation, examine, judge};
+pub use node::SchedNode;
+pub use plugin::Plugin;

@@ -242,6 +242,15 @@ mod tests {
     }
 
     #[test]
+    fn keys_a_catalogue_calls_well_known_are_free_and_named_in_refusals() {
+        let rules = LabelRules::new(&[Provider::Kwok]).with_well_known(["karpenter.kwok.sh/reservation-id"]);
+        assert!(rules.is_well_known("karpenter.kwok.sh/reservation-id"));
+        assert_eq!(rules.check("karpenter.kwok.sh/reservation-id"), Ok(()));
+        let refusal = rules.check("karpenter.kwok.sh/other").unwrap_err().to_string();
+        assert!(refusal.contains("karpenter.kwok.sh/reservation-id"), "{refusal}");
+    }
+
+    #[test]
     fn aliases_are_translated_for_the_providers_at_work() {
         let (core, all) = (LabelRules::new(&[]), LabelRules::new(&Provider::ALL));
         let cases = [

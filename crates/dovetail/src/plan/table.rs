@@ -6,7 +6,10 @@ use std::fmt::Write;
 
 use model::price::Price;
 
-use super::report::{Pending, Report};
+use super::{
+    funnel::Funnel,
+    report::{Pending, Report},
+};
 use crate::terminal::{Role, Screen, change, counted, hanging, hourly, monthly, percent};
 
 pub(super) fn render(report: &Report, with_pods: bool, screen: &Screen) -> String {
@@ -32,18 +35,12 @@ fn sentence(report: &Report) -> String {
     if pods.waiting == 0 {
         return "No pod waits for a node: there is nothing to launch.".to_owned();
     }
-    let on_new = format!(
-        "{} at {} ({}) take {}",
-        counted(report.new_nodes.len(), "new node"),
-        hourly(report.total.usd_h),
-        monthly(report.total.usd_h),
-        pods.on_new_nodes
-    );
-    let on_existing = format!(
-        "{} take {}",
-        counted(report.existing_nodes.len(), "existing node"),
-        pods.on_existing_nodes
-    );
+    let nodes = |number: usize, kind: &str| (counted(number, kind), if number == 1 { "takes" } else { "take" });
+    let (new, take) = nodes(report.new_nodes.len(), "new node");
+    let (hour, month) = (hourly(report.total.usd_h), monthly(report.total.usd_h));
+    let on_new = format!("{new} at {hour} ({month}) {take} {}", pods.on_new_nodes);
+    let (existing, take) = nodes(report.existing_nodes.len(), "existing node");
+    let on_existing = format!("{existing} {take} {}", pods.on_existing_nodes);
     let stays = format!(
         "{} pending",
         if pods.pending == 1 {
@@ -81,10 +78,12 @@ fn pending(groups: &[Pending], pods: usize, screen: &Screen) -> String {
             wants.join(", ")
         };
         let who = match group.pods.as_slice() {
-            [only] => only.clone(),
-            several => format!("{}, {}", group.workload, counted(several.len(), "pod")),
+            [only] => format!("{only} wants"),
+            several => format!("{}: {} that each want", group.workload, counted(several.len(), "pod")),
         };
-        let head = hanging("x  ", &format!("{who}  wants {wants}"), screen.text_width());
+        let stop = group.funnel.as_ref().and_then(Funnel::stops_at);
+        let stop = stop.map_or_else(String::new, |step| format!(", stops at {}", step.name));
+        let head = hanging("x  ", &format!("{who} {wants}{stop}"), screen.text_width());
         text.push_str(&head.replacen('x', &screen.paint(Role::Stop, "x"), 1));
         text.push_str(&hanging("   ", &group.message, screen.text_width()));
         if let Some(funnel) = &group.funnel {

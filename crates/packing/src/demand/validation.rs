@@ -148,3 +148,110 @@ fn first_terms(spec: &PodSpec) -> impl Iterator<Item = &NodeSelectorRequirement>
     let terms = heaviest.map(|term| &term.preference).into_iter().chain(required);
     terms.flat_map(|term| &term.match_expressions)
 }
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{pending, pod, snapshot};
+
+    /// What a pod of this spec is told, if it is not tried.
+    fn refusal(spec: Value) -> Option<(RefusalKind, String)> {
+        let snapshot = snapshot(vec![pending("p", json!({ "spec": spec }))]);
+        let mut validation = Validation::new(LabelRules::new(&[]));
+        let refusal = validation.refusal(pod(&snapshot, "p"), Storage(snapshot.objects()))?;
+        Some((refusal.kind, refusal.message.to_string()))
+    }
+
+    fn required(terms: Value) -> Value {
+        json!({ "affinity": { "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms },
+        } } })
+    }
+
+    fn preferred(weighted: &[(i32, &str)]) -> Value {
+        let term = |(weight, operator): &(i32, &str)| {
+            let expression = json!({ "key": NODEPOOL, "operator": operator });
+            json!({ "weight": weight, "preference": { "matchExpressions": [expression] } })
+        };
+        let terms: Vec<_> = weighted.iter().map(term).collect();
+        json!({ "affinity": { "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": terms } } })
+    }
+
+    #[test]
+    fn pods_that_ask_for_what_nodes_may_have_are_tried() {
+        for spec in [
+            json!({}),
+            json!({ "nodeSelector": { "topology.kubernetes.io/zone": "z", "team": "a" } }),
+            json!({ "nodeSelector": { "kubernetes.io/os-extra": "x" } }),
+            required(json!([{ "matchExpressions": [{ "key": "team", "operator": "Gt", "values": ["3"] }] }])),
+            preferred(&[(1, "Nonsense")]),
+        ] {
+            assert_eq!(refusal(spec.clone()), None, "{spec}");
+        }
+    }
+
+    #[test]
+    fn hostname_and_restricted_selectors_make_a_pod_invalid() {
+        for key in [
+            "kubernetes.io/hostname",
+            "karpenter.sh/registered",
+            "sub.karpenter.sh/x",
+        ] {
+            let (kind, message) = refusal(json!({ "nodeSelector": { key: "x" } })).unwrap();
+            assert_eq!(kind, RefusalKind::Invalid);
+            let expected =
+                format!("using label {key} is not allowed as it might interfere with the internal provisioning logic");
+            assert!(message.starts_with(&expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_fault_of_every_required_term_is_named_in_order() {
+        let spec = required(json!([
+            { "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n"] }] },
+            { "matchExpressions": [
+                { "key": "a", "operator": "In", "values": [] },
+                { "key": "b", "operator": "Lt", "values": ["-1"] },
+                { "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["free"] },
+            ] },
+        ]));
+        let expected = concat!(
+            "node selector term with matchFields is not supported; ",
+            "key a with operator In must have a value defined; ",
+            "key b with operator Lt must have a single positive integer value; ",
+            "no valid values found in [free] for karpenter.sh/capacity-type, ",
+            "expected one of: map[on-demand:{} reserved:{} spot:{}], got: [free]"
+        );
+        let (_, message) = refusal(spec).unwrap();
+        assert!(message.contains("invalid value -1 for key b"), "{message}");
+        let without_syntax: Vec<_> = message
+            .split("; ")
+            .filter(|fault| !fault.starts_with("invalid value -1"))
+            .collect();
+        assert_eq!(without_syntax.join("; "), expected);
+    }
+
+    #[test]
+    fn pod_that_wants_no_node_of_any_pool_opted_out() {
+        let absent = json!({ "key": NODEPOOL, "operator": "DoesNotExist" });
+        let named = json!({ "key": NODEPOOL, "operator": "In", "values": ["a"] });
+        let contradiction = json!({ "nodeSelector": { NODEPOOL: "b" }, "affinity": required(json!([{ "matchExpressions": [named] }]))["affinity"] });
+        let cases = [
+            (required(json!([{ "matchExpressions": [absent] }])), true),
+            (
+                required(json!([{ "matchExpressions": [named] }, { "matchExpressions": [absent] }])),
+                false,
+            ),
+            (contradiction, true),
+            (preferred(&[(1, "Exists"), (2, "DoesNotExist")]), true),
+            (preferred(&[(2, "Exists"), (2, "DoesNotExist")]), false),
+        ];
+        for (spec, expected) in cases {
+            let opted_out = (RefusalKind::OptedOut, OPTED_OUT.to_owned());
+            assert_eq!(refusal(spec.clone()), expected.then_some(opted_out), "{spec}");
+        }
+    }
+}

@@ -189,3 +189,134 @@ fn get_along(first: &Alternative, second: &Alternative) -> bool {
     let second = Requirements::from_specs(second, &mut vocabulary);
     first.intersects(&second, &vocabulary)
 }
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{object, pending, pod, snapshot};
+
+    fn claim(name: &str, spec: Value) -> Value {
+        object("v1", "PersistentVolumeClaim", "ns", name, json!({ "spec": spec }))
+    }
+
+    fn volume(name: &str, parts: Value) -> Value {
+        object("v1", "PersistentVolume", "", name, json!({ "spec": parts }))
+    }
+
+    fn class(name: &str, zones: &[&[&str]]) -> Value {
+        let term = |zones: &&[&str]| json!({ "matchLabelExpressions": [{ "key": "zone", "values": zones }] });
+        let terms: Vec<_> = zones.iter().map(term).collect();
+        let parts = json!({ "provisioner": "kubernetes.io/aws-ebs", "allowedTopologies": terms });
+        object("storage.k8s.io/v1", "StorageClass", "", name, parts)
+    }
+
+    fn in_class(name: &str) -> Value {
+        json!({ "storageClassName": name })
+    }
+
+    /// What the volumes of a pod with these claims ask for beside these objects.
+    fn volumes(claims: &[&str], mut objects: Vec<Value>) -> PodVolumes {
+        let volume = |name: &&str| json!({ "name": name, "persistentVolumeClaim": { "claimName": name } });
+        let volumes: Vec<_> = claims.iter().map(volume).collect();
+        objects.push(pending("p", json!({ "spec": { "volumes": volumes } })));
+        let snapshot = snapshot(objects);
+        Storage(snapshot.objects()).volumes_of(pod(&snapshot, "p")).unwrap()
+    }
+
+    /// The zones of each alternative.
+    fn zones(volumes: &PodVolumes) -> Vec<String> {
+        let zones = |place: &Alternative| {
+            place
+                .iter()
+                .map(|it| it.values.join(" "))
+                .collect::<Vec<_>>()
+                .join(" & ")
+        };
+        volumes.alternatives.iter().map(zones).collect()
+    }
+
+    fn pinned(terms: &[Value]) -> Value {
+        let terms: Vec<_> = terms.iter().map(|term| json!({ "matchExpressions": term })).collect();
+        json!({ "nodeSelectorTerms": terms })
+    }
+
+    #[test]
+    fn terms_of_a_class_are_alternatives_and_volumes_combine_in_order() {
+        let objects = vec![
+            claim("a", in_class("wide")),
+            claim("b", in_class("narrow")),
+            class("wide", &[&["1", "2"], &["3"]]),
+            class("narrow", &[&["2"], &["3"], &[]]),
+        ];
+        let volumes = volumes(&["a", "b"], objects);
+        assert_eq!(zones(&volumes), ["1 2 & 2", "3 & 3"]);
+        assert!(!volumes.is_unresolved);
+    }
+
+    #[test]
+    fn contradicting_volumes_keep_all_combinations_so_that_the_pod_fails_for_them() {
+        let objects = vec![
+            claim("a", in_class("east")),
+            claim("b", in_class("west")),
+            class("east", &[&["1"], &["2"]]),
+            class("west", &[&["3"]]),
+        ];
+        assert_eq!(zones(&volumes(&["a", "b"], objects)), ["1 & 3", "2 & 3"]);
+    }
+
+    #[test]
+    fn host_name_of_a_node_path_is_ignored_and_leaves_the_pod_free() {
+        let host = json!({ "key": HOSTNAME, "operator": "In", "values": ["n"] });
+        let zone = json!({ "key": "zone", "operator": "In", "values": ["1"] });
+        let required = pinned(&[json!([host, zone]), json!([host]), json!([])]);
+        let local = json!({ "local": { "path": "/d" }, "nodeAffinity": { "required": required } });
+        let remote = json!({ "nodeAffinity": { "required": required } });
+        for (spec, expected) in [(local, vec!["1", ""]), (remote, vec!["n & 1", "n"])] {
+            let objects = vec![claim("a", json!({ "volumeName": "pv" })), volume("pv", spec)];
+            assert_eq!(zones(&volumes(&["a"], objects)), expected);
+        }
+    }
+
+    #[test]
+    fn lookup_that_fails_leaves_the_pod_without_alternatives() {
+        let cases = [
+            (vec![], Ok(Volumes::default())),
+            (vec![claim("a", in_class("gone"))], Ok(Volumes::default())),
+            (
+                vec![claim("a", json!({ "volumeName": "pv" }))],
+                Err("PersistentVolume \"pv\" not found".to_owned()),
+            ),
+        ];
+        for (objects, attachments) in cases {
+            let expected = PodVolumes {
+                alternatives: vec![],
+                is_unresolved: true,
+                attachments,
+            };
+            assert_eq!(volumes(&["a"], objects), expected);
+        }
+    }
+
+    #[test]
+    fn claims_count_under_the_driver_that_attaches_them() {
+        let objects = vec![
+            claim("a", json!({ "volumeName": "csi" })),
+            volume("csi", json!({ "csi": { "driver": "d", "volumeHandle": "h" } })),
+            claim("b", json!({ "volumeName": "ebs" })),
+            volume("ebs", json!({ "awsElasticBlockStore": { "volumeID": "v" } })),
+            claim("c", json!({ "volumeName": "nfs" })),
+            volume("nfs", json!({})),
+            claim("d", in_class("ebs")),
+            class("ebs", &[]),
+            claim("e", json!({})),
+        ];
+        let mut expected = Volumes::default();
+        expected.insert("d", "ns/a");
+        expected.insert(EBS_DRIVER, "ns/b");
+        expected.insert(EBS_DRIVER, "ns/d");
+        assert_eq!(volumes(&["a", "b", "c", "d", "e"], objects).attachments, Ok(expected));
+    }
+}

@@ -119,3 +119,102 @@ impl Storage<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{object, pending, pod, snapshot};
+
+    fn claim(parts: Value) -> Value {
+        object("v1", "PersistentVolumeClaim", "ns", "data", parts)
+    }
+
+    fn class(mode: Value) -> Value {
+        object(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            "",
+            "fast",
+            json!({ "provisioner": "x", "volumeBindingMode": mode }),
+        )
+    }
+
+    fn volume(parts: Value) -> Value {
+        object("v1", "PersistentVolume", "", "pv", parts)
+    }
+
+    /// What a pod with the claim `data` is told beside these objects.
+    fn fault(mut objects: Vec<Value>) -> Option<String> {
+        let volumes = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }, { "name": "tmp", "emptyDir": {} }]);
+        objects.push(pending("p", json!({ "spec": { "volumes": volumes } })));
+        let snapshot = snapshot(objects);
+        let fault = Storage(snapshot.objects()).validate(pod(&snapshot, "p")).err();
+        fault.map(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn claim_that_will_come_about_is_no_fault() {
+        let bound = json!({ "metadata": { "annotations": { BIND_COMPLETED: "yes" } }, "spec": { "volumeName": "pv" } });
+        let unbound = json!({ "spec": { "storageClassName": "fast" } });
+        for objects in [
+            vec![claim(bound), volume(json!({}))],
+            vec![claim(unbound.clone()), class(json!("WaitForFirstConsumer"))],
+            vec![claim(unbound), class(Value::Null)],
+        ] {
+            assert_eq!(fault(objects.clone()), None, "{objects:?}");
+        }
+    }
+
+    #[test]
+    fn claim_that_will_not_come_about_is_named_with_the_reason() {
+        let deleted = json!({ "deletionTimestamp": "2026-11-15T12:00:00Z" });
+        let bound = json!({ "spec": { "volumeName": "pv", "storageClassName": "fast" } });
+        let unbound = json!({ "spec": { "storageClassName": "fast" } });
+        let cases = [
+            (
+                vec![],
+                "getting persistent volume claim, PersistentVolumeClaim \"data\" not found (PersistentVolumeClaim=data)",
+            ),
+            (
+                vec![claim(json!({ "metadata": deleted }))],
+                "persistentvolumeclaim is being deleted (PersistentVolumeClaim=ns/data)",
+            ),
+            (
+                vec![claim(
+                    json!({ "spec": { "volumeName": "pv" }, "status": { "phase": "Lost" } }),
+                )],
+                "persistentvolumeclaim bound to non-existent persistentvolume (PersistentVolume=pv, PersistentVolumeClaim=ns/data)",
+            ),
+            (
+                vec![claim(bound.clone())],
+                "failed to validate pvc, PersistentVolume \"pv\" not found (PersistentVolume=pv, PersistentVolumeClaim=ns/data, StorageClass=fast)",
+            ),
+            (
+                vec![claim(bound.clone()), volume(json!({ "metadata": deleted }))],
+                "failed to validate pvc, persistentvolume is being deleted (PersistentVolume=pv, PersistentVolumeClaim=ns/data, StorageClass=fast)",
+            ),
+            (
+                vec![claim(bound), volume(json!({}))],
+                "pvc is considered unbound because it does not contain annotation (PersistentVolume=pv, PersistentVolumeClaim=data, annotation=pv.kubernetes.io/bind-completed)",
+            ),
+            (
+                vec![claim(json!({}))],
+                "unbound pvc must define a storage class (PersistentVolumeClaim=ns/data, StorageClass=)",
+            ),
+            (
+                vec![claim(unbound.clone())],
+                "failed to validate pvc, failed to get storage class, StorageClass.storage.k8s.io \"fast\" not found (PersistentVolumeClaim=ns/data, StorageClass=fast)",
+            ),
+            (
+                vec![claim(unbound), class(json!("Immediate"))],
+                "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=ns/data, StorageClass=fast)",
+            ),
+        ];
+        for (objects, expected) in cases {
+            assert_eq!(fault(objects).as_deref(), Some(expected));
+        }
+    }
+}

@@ -107,11 +107,7 @@ impl<'a> Builder<'a> {
             OfferClass { requirements, rows }
         };
         let has_reserved = !self.reservation_keys.is_empty();
-        (
-            self.classes.into_iter().map(class).collect(),
-            self.offers,
-            has_reserved,
-        )
+        (self.classes.into_iter().map(class).collect(), self.offers, has_reserved)
     }
 }
 
@@ -137,7 +133,12 @@ impl Index {
             .zip(cheapest)
             .map(|(entry, offer)| PricedType { entry, offer })
             .collect();
-        order.sort_by_key(|priced| (priced.offer.is_none(), priced.offer.map(|at| self.offers[at as usize].price)));
+        order.sort_by_key(|priced| {
+            (
+                priced.offer.is_none(),
+                priced.offer.map(|at| self.offers[at as usize].price),
+            )
+        });
         order
     }
 }

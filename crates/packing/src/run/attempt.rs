@@ -63,7 +63,10 @@ impl Run<'_> {
         if extra.has_devices && self.problem.snapshot.settings().ignore_dra_requests {
             return Some(Outcome::DevicesIgnored);
         }
-        let has_no_attachments = extra.volumes.as_ref().is_some_and(|volumes| volumes.attachments.is_err());
+        let has_no_attachments = extra
+            .volumes
+            .as_ref()
+            .is_some_and(|volumes| volumes.attachments.is_err());
         has_no_attachments.then_some(Outcome::Refused)
     }
 
@@ -71,10 +74,14 @@ impl Run<'_> {
         &self.ladders.all[candidate.entry.combo as usize].variants[candidate.step]
     }
 
-    fn try_nodes(&mut self, candidate: Candidate) -> bool {
+    pub(super) fn try_nodes(&mut self, candidate: Candidate) -> bool {
         let nodes = self.nodes.states.len();
         for at in 0..nodes.div_ceil(64) {
-            let all = if (at + 1) * 64 <= nodes { u64::MAX } else { (1 << (nodes % 64)) - 1 };
+            let all = if (at + 1) * 64 <= nodes {
+                u64::MAX
+            } else {
+                (1 << (nodes % 64)) - 1
+            };
             self.work.words += 1;
             let mut open = all & !self.memo.nodes[candidate.fit].word(at) & self.open_hosts(at);
             while open != 0 {
@@ -90,7 +97,7 @@ impl Run<'_> {
 
     /// The hosts of a word that the rules leave open.
     #[inline]
-    fn open_hosts(&self, at: usize) -> u64 {
+    pub(super) fn open_hosts(&self, at: usize) -> u64 {
         let mut open = u64::MAX;
         for rule in &self.rules.hosts {
             open &= self.topology.open_hosts(*rule, at);

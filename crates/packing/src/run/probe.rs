@@ -1,9 +1,9 @@
 //! Does a pod fit here? Full tests of one node, claim or NodePool.
 
 use model::{
+    host_port::{HostPort, HostPortUsage},
     instance_type::{MinValuesUnmet, needed_for_min_values},
     object::ObjectKey,
-    host_port::{HostPort, HostPortUsage},
     requirement::Requirements,
     vocabulary::{KeyId, ValueId},
     volume::Volumes,
@@ -11,7 +11,10 @@ use model::{
 
 use smallvec::SmallVec;
 
-use super::{Run, attempt::{Candidate, Outcome}};
+use super::{
+    Run,
+    attempt::{Candidate, Outcome},
+};
 use crate::{
     bitmap::is_empty,
     intake::{Extra, PLAIN, PodEntry},
@@ -105,7 +108,12 @@ impl Run<'_> {
         let (tolerations, has_hostname) = (variant.tolerations, variant.hostname.is_some());
         let lanes = problem.lanes.len();
         let room = &self.nodes.room[node * lanes..(node + 1) * lanes];
-        let has_room = !problem.overdrawn[node] && problem.shape(entry.shape).iter().zip(room).all(|(asked, room)| asked <= room);
+        let has_room = !problem.overdrawn[node]
+            && problem
+                .shape(entry.shape)
+                .iter()
+                .zip(room)
+                .all(|(asked, room)| asked <= room);
         if !has_room || !self.tolerance.tolerates(tolerations, problem.node_taints[node]) {
             self.memo.nodes[candidate.fit].insert(node);
             return false;
@@ -183,7 +191,10 @@ impl Run<'_> {
             return known.clone();
         }
         let written = &self.problem.intake.extras[extra as usize].alternatives;
-        let mut sets: Vec<SetId> = written.iter().map(|set| self.space.set(without_hostname(set))).collect();
+        let mut sets: Vec<SetId> = written
+            .iter()
+            .map(|set| self.space.set(without_hostname(set)))
+            .collect();
         if sets.is_empty() {
             sets.push(crate::space::NO_REQUIREMENTS);
         }
@@ -229,7 +240,9 @@ impl Run<'_> {
     /// Whether the rows in `survivors` have as many different values as the requirements ask for.
     fn check_min_values(&self, requirements: &Requirements) -> Result<usize, MinValuesUnmet> {
         let index = &self.problem.index;
-        let types = index.types_in(&self.survivors).map(|entry| &*index.types[entry as usize]);
+        let types = index
+            .types_in(&self.survivors)
+            .map(|entry| &*index.types[entry as usize]);
         needed_for_min_values(types, requirements, &self.problem.vocabulary)
     }
 
@@ -271,11 +284,21 @@ impl Run<'_> {
 
     /// Whether a new claim of a template takes the pod.
     pub(super) fn probe_template(&mut self, candidate: Candidate, template: usize) -> Result<Opening, TemplateRefusal> {
+        self.probe_template_from(candidate, template, self.template_states[template])
+    }
+
+    /// The same for a claim that begins in a narrower state than its template.
+    pub(super) fn probe_template_from(
+        &mut self,
+        candidate: Candidate,
+        template: usize,
+        state: StateId,
+    ) -> Result<Opening, TemplateRefusal> {
         self.work.probes += 1;
         let rows = self.limits[template].open().map_err(TemplateRefusal::Limit)?.clone();
         let start = Start {
             template,
-            state: self.template_states[template],
+            state,
             claim: None,
         };
         let is_best_effort =
@@ -400,7 +423,9 @@ impl Run<'_> {
             (state.requirements.clone(), state.side)
         };
         for (name, achieved) in &unmet.labels {
-            let requirement = vocabulary.key(name).and_then(|key: KeyId| requirements.get(key).cloned());
+            let requirement = vocabulary
+                .key(name)
+                .and_then(|key: KeyId| requirements.get(key).cloned());
             if let Some(requirement) = requirement {
                 let achieved = u32::try_from(*achieved).unwrap_or(u32::MAX);
                 requirements.replace(requirement.with_min_values(Some(achieved)));
@@ -412,7 +437,9 @@ impl Run<'_> {
     fn drop_over_volume_limit(&self, claim: Option<usize>, volumes: &Volumes, rows: &mut [u64]) {
         let index = &self.problem.index;
         let none = Volumes::default();
-        let attached = claim.and_then(|claim| self.extras.claim_volumes.get(&claim)).unwrap_or(&none);
+        let attached = claim
+            .and_then(|claim| self.extras.claim_volumes.get(&claim))
+            .unwrap_or(&none);
         for (driver, count) in attached.counts_with(volumes) {
             for (row, entry) in index.rows.iter().enumerate() {
                 let limit = index.types[*entry as usize].volume_limits.get(driver);
@@ -434,7 +461,10 @@ struct Start {
 }
 
 /// The rows that hold requests, shape and daemons; false when there are none.
-#[expect(clippy::too_many_arguments, reason = "the inner loop of everything: one call, no detours")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the inner loop of everything: one call, no detours"
+)]
 #[inline]
 fn fill(
     survivors: &mut [u64],
@@ -469,7 +499,10 @@ fn fill(
 
 /// What a pod attaches.
 pub(super) fn attachments(extra: &Extra) -> Option<&Volumes> {
-    extra.volumes.as_ref().and_then(|volumes| volumes.attachments.as_ref().ok())
+    extra
+        .volumes
+        .as_ref()
+        .and_then(|volumes| volumes.attachments.as_ref().ok())
 }
 
 fn clashes<'a>(extra: &Extra, taken: impl Iterator<Item = &'a (ObjectKey, Vec<HostPort>)>) -> bool {

@@ -3,6 +3,9 @@
 //! Upstream has one pod stand for each DaemonSet and changes it while it looks: a toleration it adds and alternatives of a
 //! node affinity it gives up stay so for the instance types, templates and nodes that follow.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -65,12 +68,11 @@ impl Daemons {
         let mut groups: Vec<(Vec<usize>, DaemonGroup)> = Vec::new();
         for (at, candidate) in template.types.iter().enumerate() {
             let running = self.running(template, candidate, vocabulary);
-            match groups.iter_mut().find(|(daemons, _)| *daemons == running) {
-                Some((_, group)) => group.types.push(at),
-                None => {
-                    let group = self.group(at, &running);
-                    groups.push((running, group));
-                }
+            if let Some((_, group)) = groups.iter_mut().find(|(daemons, _)| *daemons == running) {
+                group.types.push(at);
+            } else {
+                let group = self.group(at, &running);
+                groups.push((running, group));
             }
         }
         groups.into_iter().map(|(_, group)| group).collect()
@@ -164,13 +166,16 @@ impl Daemon {
     }
 
     fn tolerate_preferences(&mut self) {
-        let preference = Toleration {
-            operator: "Exists".into(),
-            effect: "PreferNoSchedule".into(),
-            ..Toleration::default()
+        let is_preference = |toleration: &Toleration| {
+            let view = toleration.view();
+            (view.key, view.operator, view.value, view.effect) == ("", "Exists", "", "PreferNoSchedule")
         };
-        if !self.tolerations.contains(&preference) {
-            self.tolerations.push(preference);
+        if !self.tolerations.iter().any(is_preference) {
+            self.tolerations.push(Toleration {
+                operator: "Exists".into(),
+                effect: "PreferNoSchedule".into(),
+                ..Toleration::default()
+            });
         }
     }
 

@@ -64,3 +64,92 @@ fn insert(ways: &mut Vec<Vec<Taint>>, taints: &[Taint]) {
         ways.push(taints.to_vec());
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::demand::fixture::{instance_type, node_pool, snapshot_with};
+
+    /// The domains of a key as `value taints`, over types in z1 and z2.
+    fn domains(key: &str, pools: Vec<Value>) -> Vec<String> {
+        let types = json!([instance_type("a", "1", &["z1"]), instance_type("b", "1", &["z1", "z2"])]);
+        let snapshot = snapshot_with(
+            json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "empty": [] } }),
+            pools,
+        );
+        let mut vocabulary = Vocabulary::new();
+        let pools = Pools::of(&snapshot, &mut vocabulary);
+        let universe = universe(&pools, &mut vocabulary);
+        let of_key = universe.iter().filter(|domain| vocabulary.key_name(domain.key) == key);
+        let text = |domain: &Domain| {
+            let way = |way: &Vec<Taint>| {
+                way.iter()
+                    .map(|taint| taint.key.to_string())
+                    .collect::<Vec<_>>()
+                    .join("+")
+            };
+            let ways: Vec<_> = domain.taints.iter().map(way).collect();
+            format!(
+                "{} [{}]",
+                vocabulary.value_name(domain.key, domain.value),
+                ways.join(", ")
+            )
+        };
+        of_key.map(text).collect()
+    }
+
+    fn pool(name: &str, requirement: Value, taints: &[&str]) -> Value {
+        let taint = |key: &&str| json!({ "key": key, "effect": "NoSchedule" });
+        let taints: Vec<_> = taints.iter().map(taint).collect();
+        node_pool(
+            name,
+            json!({ "spec": { "template": { "spec": { "requirements": [requirement], "taints": taints } } } }),
+        )
+    }
+
+    fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
+        json!({ "key": key, "operator": operator, "values": values })
+    }
+
+    const ZONE: &str = "topology.kubernetes.io/zone";
+
+    #[test]
+    fn domains_are_what_pool_and_type_agree_on_and_what_the_pool_lists() {
+        let cases = [
+            (ZONE, requirement("team", "Exists", &[]), vec!["z1 []", "z2 []"]),
+            (ZONE, requirement(ZONE, "In", &["z2", "z9"]), vec!["z2 []", "z9 []"]),
+            (ZONE, requirement(ZONE, "NotIn", &["z1"]), vec!["z2 []"]),
+            ("team", requirement("team", "In", &["a"]), vec!["a []"]),
+            ("team", requirement("team", "NotIn", &["a"]), vec!["a []"]),
+            ("karpenter.sh/nodepool", requirement("team", "Exists", &[]), vec![]),
+        ];
+        for (key, requirement, mut expected) in cases {
+            let mut domains = domains(key, vec![pool("p", requirement.clone(), &[])]);
+            domains.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(domains, expected, "{key} {requirement}");
+        }
+    }
+
+    #[test]
+    fn ways_with_different_taints_are_kept_until_one_is_without() {
+        let z2 = || requirement(ZONE, "In", &["z2"]);
+        let tainted = vec![
+            pool("a", z2(), &["x"]),
+            pool("b", z2(), &["y", "x"]),
+            pool("c", z2(), &["x"]),
+        ];
+        assert_eq!(domains(ZONE, tainted.clone()), ["z2 [x, y+x]"]);
+        let with_free = [tainted, vec![pool("0", z2(), &[])]].concat();
+        assert_eq!(domains(ZONE, with_free), ["z2 []"]);
+    }
+
+    #[test]
+    fn pool_without_types_adds_no_domains() {
+        let empty = pool("empty", requirement(ZONE, "In", &["z9"]), &[]);
+        assert_eq!(domains(ZONE, vec![empty]), [""; 0]);
+    }
+}

@@ -1,6 +1,6 @@
 //! Which NodePools take part, in which order, with which instance types, and what their limits leave.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use api::labels::NODEPOOL;
 use model::{
@@ -11,7 +11,7 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::member::Member;
+use super::{member::Member, overlay::Overlays};
 
 /// The NodePools of a run, heaviest first.
 #[derive(Debug, Default)]
@@ -35,11 +35,10 @@ impl Pools {
         let mut pools: Vec<_> = pools.filter(|pool| takes_part(pool)).cloned().collect();
         pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
         let types = catalogue(snapshot, vocabulary);
-        let offer = |pool: Arc<NodePool>| {
-            let name = pool.name();
-            let entries = snapshot.catalog().of_pool(&name);
-            let types = entries.filter_map(|entry| types.get(&entry.name).cloned()).collect();
-            PoolOffer { pool, types }
+        let overlays = Overlays::of(snapshot, &types, vocabulary);
+        let offer = |pool: Arc<NodePool>| PoolOffer {
+            types: overlays.applied(&pool, offered(&types, &pool, snapshot)),
+            pool,
         };
         Self {
             offers: pools.into_iter().map(offer).collect(),
@@ -70,11 +69,19 @@ fn takes_part(pool: &NodePool) -> bool {
 }
 
 /// Every type once, for all pools that offer it.
-fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> BTreeMap<InstanceTypeName, Arc<InstanceType>> {
+fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
     let entries = snapshot.catalog().instance_types.iter();
-    entries
-        .map(|entry| (entry.name.clone(), Arc::new(entry.instance_type(vocabulary))))
-        .collect()
+    entries.map(|entry| Arc::new(entry.instance_type(vocabulary))).collect()
+}
+
+/// The types of the catalogue that a pool's node class offers, in the catalogue's order.
+pub(super) fn offered(types: &[Arc<InstanceType>], pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
+    let Some(names) = snapshot.catalog().node_pool_instance_types.get(&pool.name()) else {
+        return types.to_vec();
+    };
+    let names: BTreeSet<_> = names.iter().map(InstanceTypeName::as_str).collect();
+    let offered = types.iter().filter(|it| names.contains(&*it.name));
+    offered.cloned().collect()
 }
 
 /// What a pool's limits leave beside the machines it has; none without limits.
@@ -89,4 +96,93 @@ pub(super) fn remaining(pool: &NodePool, staying: &[Member<'_>]) -> Option<Resou
     };
     let of_pool = staying.iter().filter(is_of_pool);
     Some(of_pool.fold(limits.clone(), |left, member| left.subtract(&member.capacity())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        demand::fixture::{instance_type, node_pool, object, snapshot, snapshot_with},
+        supply::members,
+    };
+
+    fn names(objects: Vec<Value>) -> Vec<String> {
+        let pools = Pools::of(&snapshot(objects), &mut Vocabulary::new());
+        pools.iter().map(|offer| offer.pool.metadata.name.to_string()).collect()
+    }
+
+    #[test]
+    fn heavier_pools_come_first_then_those_later_in_the_alphabet() {
+        let weighing = |name: &str, weight: i32| node_pool(name, json!({ "spec": { "weight": weight } }));
+        let pools = vec![
+            node_pool("a", json!({})),
+            weighing("b", 10),
+            weighing("c", 10),
+            weighing("d", 0),
+        ];
+        assert_eq!(names(pools), ["c", "b", "d", "a"]);
+    }
+
+    #[test]
+    fn static_unready_and_deleted_pools_take_no_part() {
+        let unready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
+        let pools = vec![
+            node_pool("static", json!({ "spec": { "replicas": 1 } })),
+            node_pool("unready", unready),
+            node_pool(
+                "deleted",
+                json!({ "metadata": { "deletionTimestamp": "2026-11-15T12:00:00Z" } }),
+            ),
+            node_pool("good", json!({})),
+        ];
+        assert_eq!(names(pools), ["good"]);
+    }
+
+    #[test]
+    fn pool_offers_the_types_of_its_class_in_catalogue_order() {
+        let types = ["c", "a", "b"].map(|name| instance_type(name, "1", &["z"]));
+        let file = json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "some": ["b", "c"], "none": [] } });
+        let pools = ["all", "none", "some"].map(|name| node_pool(name, json!({})));
+        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let offered = |name| {
+            pools
+                .get(name)
+                .unwrap()
+                .types
+                .iter()
+                .map(|it| it.name.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offered("all"), ["c", "a", "b"]);
+        assert_eq!(offered("some"), ["c", "b"]);
+        assert_eq!(offered("none"), [""; 0]);
+    }
+
+    #[test]
+    fn limits_leave_what_the_machines_of_the_pool_do_not_have() {
+        let node = |name: &str, pool: &str| {
+            let labels = json!({ NODEPOOL: pool, "karpenter.sh/initialized": "true" });
+            let parts = json!({ "metadata": { "labels": labels }, "spec": { "providerID": name },
+                "status": { "capacity": { "cpu": "4", "memory": "8Gi" } } });
+            object("v1", "Node", "", name, parts)
+        };
+        let limited = node_pool(
+            "p",
+            json!({ "spec": { "limits": { "cpu": "6", "gpu": "2", "nodes": "3" } } }),
+        );
+        let objects = vec![
+            limited,
+            node_pool("q", json!({})),
+            node("a", "p"),
+            node("b", "p"),
+            node("c", "q"),
+        ];
+        let snapshot = snapshot(objects);
+        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let left = |name| remaining(&pools.get(name).unwrap().pool, &members(&snapshot));
+        assert_eq!(left("p").unwrap().to_string(), r#"{"cpu":"-2","gpu":"2","nodes":"1"}"#);
+        assert_eq!(left("q"), None);
+    }
 }

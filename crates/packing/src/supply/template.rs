@@ -137,3 +137,96 @@ fn is_launchable(candidate: &InstanceType, requirements: &Requirements, vocabula
             && offerings.any(|offering| offering.is_compatible(requirements, vocabulary))
     })
 }
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better by value")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        Options,
+        demand::fixture::{instance_type, node_pool, snapshot_with},
+        supply::Supply,
+    };
+
+    fn pool(requirements: Value) -> Value {
+        node_pool(
+            "p",
+            json!({ "spec": { "template": { "spec": { "requirements": requirements } } } }),
+        )
+    }
+
+    /// The supply of a pool with these requirements over the types small (z1, z2), large (z1) and gone (not available).
+    fn supply(requirements: Value, settings: Value) -> Supply {
+        let mut gone = instance_type("gone", "1", &["z1"]);
+        gone["offerings"][0]["available"] = false.into();
+        let mut overdrawn = instance_type("overdrawn", "1", &["z1"]);
+        overdrawn["overhead"] = json!({ "kubeReserved": { "cpu": "2" } });
+        let types = json!([
+            instance_type("small", "1", &["z1", "z2"]),
+            instance_type("large", "8", &["z1"]),
+            gone,
+            overdrawn,
+        ]);
+        let file = json!({ "instanceTypes": types, "settings": settings });
+        Supply::of(&snapshot_with(file, vec![pool(requirements)]), &Options::default())
+    }
+
+    fn types(supply: &Supply) -> Vec<&str> {
+        let types = supply.templates.iter().flat_map(|template| &template.types);
+        types.map(|it| &*it.name).collect()
+    }
+
+    #[test]
+    fn template_promises_what_the_pool_asks_and_that_its_nodes_will_start() {
+        let template = json!({
+            "metadata": { "labels": { "team": "a" } },
+            "spec": { "requirements": [{ "key": "size", "operator": "Gt", "values": ["3"], "minValues": 2 }] },
+        });
+        let pool = node_pool("p", json!({ "spec": { "template": template } }));
+        let pool = serde_json::from_value(pool).unwrap();
+        let mut vocabulary = Vocabulary::new();
+        let specs = requirements(&pool, &mut vocabulary).to_specs(&vocabulary);
+        let texts: Vec<_> = specs
+            .iter()
+            .map(|spec| format!("{} {} {}", spec.key, spec.operator, spec.values.join(" ")))
+            .collect();
+        let expected = [
+            "cloud/cloudclass In default",
+            "karpenter.sh/initialized In true",
+            "karpenter.sh/nodepool In p",
+            "karpenter.sh/registered In true",
+            "size Gte 4",
+            "team In a",
+        ];
+        assert_eq!(texts, expected);
+        assert_eq!(specs[4].min_values, Some(2));
+    }
+
+    #[test]
+    fn only_types_that_can_be_launched_now_remain() {
+        assert_eq!(types(&supply(json!([]), json!({}))), ["small", "large"]);
+        let in_z2 = json!([{ "key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z2"] }]);
+        assert_eq!(types(&supply(in_z2, json!({}))), ["small"]);
+    }
+
+    #[test]
+    fn pool_without_a_type_is_dropped_with_the_reason() {
+        let dropped = |is_min_values| {
+            vec![DroppedPool {
+                pool: "p".into(),
+                is_min_values,
+            }]
+        };
+        let arm = json!([{ "key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"] }]);
+        let diverse = json!([{ "key": "node.kubernetes.io/instance-type", "operator": "Exists", "minValues": 3 }]);
+        let best_effort = json!({ "minValuesPolicy": "BestEffort" });
+        let none = supply(arm, json!({}));
+        assert_eq!((types(&none), &none.dropped), (vec![], &dropped(false)));
+        let too_few = supply(diverse.clone(), json!({}));
+        assert_eq!((types(&too_few), &too_few.dropped), (vec![], &dropped(true)));
+        let lowered = supply(diverse, best_effort);
+        assert_eq!((types(&lowered), &lowered.dropped), (vec!["small", "large"], &vec![]));
+    }
+}

@@ -124,7 +124,13 @@ fn filter_identity(filter: &Filter) -> FilterIdentity {
 
 fn toleration_key(toleration: &Toleration) -> (&str, &str, &str, &str, Option<i64>) {
     let view = toleration.view();
-    (view.key, view.operator, view.value, view.effect, toleration.toleration_seconds)
+    (
+        view.key,
+        view.operator,
+        view.value,
+        view.effect,
+        toleration.toleration_seconds,
+    )
 }
 
 /// The members that occur an odd number of times, sorted: pairs cancel out in upstream's hash.

@@ -3,7 +3,7 @@
 use model::price::Price;
 
 use super::super::report::{ExistingNode, NewNode, Room};
-use crate::terminal::{Align, Cell, Role, Screen, Table, bar, cut_in_the_middle, grouped, hanging};
+use crate::terminal::{Align, Cell, Role, Screen, Table, bar, counted, cut_in_the_middle, grouped, hanging};
 
 /// Beyond so many rows, nodes of one kind share a row.
 const MOST_ROWS: usize = 40;
@@ -15,23 +15,18 @@ const BAR: usize = 10;
 struct Layout {
     remarks: bool,
     memory_bar: bool,
-    zone: Zone,
+    /// Zones without their region, `od` for on-demand.
+    is_short: bool,
+    zone: bool,
     pool: bool,
     name: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Zone {
-    Full,
-    /// The part after the region: `1a`.
-    Short,
-    Hidden,
 }
 
 const WIDE: Layout = Layout {
     remarks: true,
     memory_bar: true,
-    zone: Zone::Full,
+    is_short: false,
+    zone: true,
     pool: true,
     name: usize::MAX,
 };
@@ -44,13 +39,10 @@ const LAYOUTS: [Layout; 7] = {
         ..bare
     };
     let short = Layout {
-        zone: Zone::Short,
+        is_short: true,
         ..numbers
     };
-    let zoneless = Layout {
-        zone: Zone::Hidden,
-        ..short
-    };
+    let zoneless = Layout { zone: false, ..short };
     let poolless = Layout {
         pool: false,
         ..zoneless
@@ -146,8 +138,8 @@ fn new_columns(table: &mut Table, layout: Layout, is_grouped: bool) {
         table.column("POOL", Align::Left);
     }
     table.column("TYPE", Align::Left);
-    table.column("CAPACITY", Align::Left);
-    if layout.zone != Zone::Hidden {
+    table.column(if layout.is_short { "CAP" } else { "CAPACITY" }, Align::Left);
+    if layout.zone {
         table.column("ZONE", Align::Left);
     }
     table.column("$/H", Align::Right);
@@ -167,9 +159,9 @@ fn new_cells(row: &Row<'_>, layout: Layout, is_grouped: bool, screen: &Screen) -
         cells.push(name(&node.node_pool, layout, screen).into());
     }
     cells.push(node.instance_type.as_deref().unwrap_or("nothing to launch now").into());
-    cells.push(capacity(node.capacity_type.as_deref()));
-    if layout.zone != Zone::Hidden {
-        cells.push(zone(node.zone.as_deref(), layout.zone).into());
+    cells.push(capacity(node.capacity_type.as_deref(), layout));
+    if layout.zone {
+        cells.push(zone(node.zone.as_deref(), layout).into());
     }
     cells.push(per_hour(row.price).into());
     cells.push(grouped(row.pods as u128).into());
@@ -177,7 +169,7 @@ fn new_cells(row: &Row<'_>, layout: Layout, is_grouped: bool, screen: &Screen) -
     cells.push(fill(row.room.memory(), layout.memory_bar, screen));
     if layout.remarks {
         let others = node.instance_types.saturating_sub(1);
-        cells.push(Cell::new(Role::Secondary, format!("{} types", grouped(others as u128))));
+        cells.push(Cell::new(Role::Secondary, counted(others, "type")));
     }
     cells
 }
@@ -190,7 +182,7 @@ pub(super) fn existing(nodes: &[ExistingNode], with_pods: bool, screen: &Screen)
             table.column("POOL", Align::Left);
         }
         table.column("TYPE", Align::Left);
-        if layout.zone != Zone::Hidden {
+        if layout.zone {
             table.column("ZONE", Align::Left);
         }
         table.column("PODS", Align::Right);
@@ -213,8 +205,8 @@ fn existing_cells(node: &ExistingNode, layout: Layout, screen: &Screen) -> Vec<C
         cells.push(name(node.node_pool.as_deref().unwrap_or("-"), layout, screen).into());
     }
     cells.push(node.instance_type.as_deref().unwrap_or("-").into());
-    if layout.zone != Zone::Hidden {
-        cells.push(zone(node.zone.as_deref(), layout.zone).into());
+    if layout.zone {
+        cells.push(zone(node.zone.as_deref(), layout).into());
     }
     cells.push(format!("+{}", grouped(node.pods.len() as u128)).into());
     cells.push(growth(node.before.cpu(), node.after.cpu(), true, screen));
@@ -238,21 +230,26 @@ fn name(name: &str, layout: Layout, screen: &Screen) -> String {
     cut_in_the_middle(name, layout.name, screen.is_ascii)
 }
 
-fn capacity(kind: Option<&str>) -> Cell {
+fn capacity(kind: Option<&str>, layout: Layout) -> Cell {
     let role = match kind {
         Some("spot") => Role::Spot,
         Some("on-demand") => Role::OnDemand,
         Some("reserved") => Role::Reserved,
         _ => Role::Plain,
     };
-    Cell::new(role, kind.unwrap_or("-"))
+    let word = match kind {
+        Some("on-demand") if layout.is_short => "od",
+        Some(word) => word,
+        None => "-",
+    };
+    Cell::new(role, word)
 }
 
-fn zone(zone: Option<&str>, how: Zone) -> String {
-    match (zone, how) {
-        (Some(zone), Zone::Short) => zone.rsplit('-').next().unwrap_or(zone).to_owned(),
-        (Some(zone), _) => zone.to_owned(),
-        (None, _) => "-".to_owned(),
+fn zone(zone: Option<&str>, layout: Layout) -> String {
+    match zone {
+        Some(zone) if layout.is_short => zone.rsplit('-').next().unwrap_or(zone).to_owned(),
+        Some(zone) => zone.to_owned(),
+        None => "-".to_owned(),
     }
 }
 

@@ -1,0 +1,403 @@
+//! Can a host have the devices that a pod's claims ask for, and what follows for the host?
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use model::{
+    object::{NodeName, Pod, Text, Uid},
+    quantity::Quantity,
+    requirement::Requirements,
+    snapshot::{DeviceId, Snapshot},
+    vocabulary::Vocabulary,
+};
+
+use crate::{
+    allocated,
+    claim::Claim,
+    host::Host,
+    id::{ClaimId, HostId, TypeId},
+    inventory::Inventory,
+    ledger::{Ledger, TypeUsage},
+    pool::Pool,
+    reach::LENIENT,
+    search::{Pick, Search},
+    wish::{Offered, Wish},
+};
+
+/// Why a host cannot have the devices. The text is upstream's, without the words that name the attempt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DraError {
+    /// No type of the host has them.
+    #[error("no instance type can satisfy the allocation")]
+    NoInstanceType,
+    /// The claim itself is at fault.
+    #[error("validating claim {claim:?}: {reason}")]
+    Invalid {
+        /// Its name.
+        claim: Text,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The claim has devices that will come with another node.
+    #[error("claim is bound to a different in-flight NodeClaim (ResourceClaim={claim})")]
+    BoundElsewhere {
+        /// Namespace and name.
+        claim: String,
+    },
+    /// The claim's devices are out of the host's reach.
+    #[error("{place} allocation topology is incompatible with NodeClaim requirements (ResourceClaim={claim})")]
+    OutOfReach {
+        /// `in-cluster` or `in-memory`.
+        place: &'static str,
+        /// Namespace and name.
+        claim: String,
+    },
+    /// The search took too many steps. The run must end here, as it does upstream when a search takes five seconds.
+    #[error("context deadline exceeded")]
+    Exhausted,
+}
+
+/// What a host can have; it becomes real with [`Allocator::commit`].
+#[derive(Debug)]
+pub struct Allocation {
+    /// The types that have the devices, in option order.
+    pub types: Vec<TypeId>,
+    /// What the devices ask of the host.
+    pub requirements: Requirements,
+    grant: Option<Grant>,
+}
+
+/// Devices to be committed.
+#[derive(Debug)]
+struct Grant {
+    host: HostId,
+    usage: Vec<(TypeId, TypeUsage)>,
+    claims: Vec<(ClaimId, ClaimAllocation)>,
+    pools: Arc<[Pool]>,
+}
+
+/// What this run has allocated to a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimAllocation {
+    /// For which host.
+    pub host: HostId,
+    /// What the devices ask of nodes, whichever type the host becomes.
+    pub requirements: Requirements,
+    /// Some device comes with the node: no other node can use the claim.
+    pub is_node_local: bool,
+    /// The devices, by the type the host may become.
+    pub devices: BTreeMap<TypeId, Vec<AllocatedDevice>>,
+    contributed: BTreeMap<TypeId, Requirements>,
+}
+
+/// One device of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AllocatedDevice {
+    /// Which one.
+    pub id: DeviceId,
+    /// It comes with the node.
+    pub is_template: bool,
+    /// `request` or `request/alternative`.
+    pub request: String,
+    /// The share of a device that several claims may have.
+    pub consumed: Vec<(Text, Quantity)>,
+}
+
+/// The devices of one planning run. Cloning it is cheap next to a run: what does not change is shared.
+#[derive(Debug, Clone)]
+pub struct Allocator {
+    inventory: Arc<Inventory>,
+    ledger: Ledger,
+    moving: Arc<HashSet<Uid>>,
+    /// What a host that got devices still sees.
+    pools: BTreeMap<HostId, Arc<[Pool]>>,
+    claims: BTreeMap<ClaimId, ClaimAllocation>,
+}
+
+impl Allocator {
+    /// The devices of a snapshot for one run.
+    /// - `nodes`: the initialised nodes that stay; the slices other nodes own do not count.
+    /// - `moving`: pods that leave their nodes in this run; what only they hold is free.
+    /// - `vocabulary`: the run's; labels that slices and allocations name are entered.
+    pub fn new(
+        snapshot: &Snapshot,
+        nodes: &BTreeSet<NodeName>,
+        moving: impl IntoIterator<Item = Uid>,
+        vocabulary: &mut Vocabulary,
+    ) -> Self {
+        let moving: HashSet<Uid> = moving.into_iter().collect();
+        let mut inventory = Inventory::new(snapshot, nodes, vocabulary);
+        let allocated = allocated::usage(snapshot, &mut inventory.devices, |uid| moving.contains(uid));
+        let budget = inventory.pools.budget(&inventory.devices, &allocated);
+        Self {
+            inventory: Arc::new(inventory),
+            ledger: Ledger::new(allocated, budget),
+            moving: Arc::new(moving),
+            pools: BTreeMap::new(),
+            claims: BTreeMap::new(),
+        }
+    }
+
+    /// An instance type of the catalogue by name.
+    pub fn type_id(&self, name: &str) -> Option<TypeId> {
+        self.inventory.type_id(name)
+    }
+
+    /// The claims a pod refers to. An error is upstream's text: a claim that is not there fails every attempt of the run.
+    pub fn claims_of(&self, pod: &Pod) -> Result<Vec<ClaimId>, String> {
+        self.inventory.claims.of_pod(pod)
+    }
+
+    /// Whether the host can have the devices of the claims. Nothing changes before [`Allocator::commit`].
+    pub fn allocate(
+        &self,
+        host: &Host<'_>,
+        claims: &[ClaimId],
+        vocabulary: &Vocabulary,
+    ) -> Result<Allocation, DraError> {
+        let all_types = |requirements| Allocation {
+            types: host.types.to_vec(),
+            requirements,
+            grant: None,
+        };
+        if claims.is_empty() {
+            return Ok(all_types(Requirements::default()));
+        }
+        let (requirements, open) = self.classify(host, claims, vocabulary)?;
+        if open.is_empty() {
+            return Ok(all_types(requirements));
+        }
+        let pools = self.visible_pools(host, &requirements, vocabulary);
+        let wishes = self.wishes(host, &open, &pools)?;
+        let search = Search {
+            inventory: &self.inventory,
+            ledger: &self.ledger,
+            vocabulary,
+            host,
+            wishes: &wishes,
+            instance_type: TypeId::UNLISTED,
+            requirements,
+            pools: Arc::clone(&pools),
+            picks: Vec::new(),
+            usage: TypeUsage::default(),
+            pins: Vec::new(),
+            steps: 0,
+        };
+        self.search(search, &pools)
+    }
+
+    /// Makes an allocation real, and gives back what it holds for types that are not `kept`.
+    pub fn commit(&mut self, allocation: Allocation, kept: &[TypeId], vocabulary: &Vocabulary) {
+        let Some(grant) = allocation.grant else { return };
+        self.ledger.commit(grant.host, &grant.usage);
+        self.pools.insert(grant.host, grant.pools);
+        self.claims.extend(grant.claims);
+        let kept: BTreeSet<&TypeId> = kept.iter().collect();
+        let dropped: Vec<TypeId> = allocation.types.into_iter().filter(|it| !kept.contains(it)).collect();
+        if !dropped.is_empty() {
+            self.release(grant.host, &dropped, vocabulary);
+        }
+    }
+
+    /// The drivers of the devices a host got, sorted: the value of `karpenter.sh/requested-dra-drivers`, joined by commas.
+    pub fn requested_drivers(&self, host: HostId) -> Vec<Text> {
+        let claims = self.claims.values().filter(|claim| claim.host == host);
+        let devices = claims.flat_map(|claim| claim.devices.values().flatten());
+        let drivers: BTreeSet<&Text> = devices.map(|device| &device.id.driver).collect();
+        drivers.into_iter().cloned().collect()
+    }
+
+    /// What this run has allocated, by namespace and name of the claim.
+    pub fn allocations(&self) -> impl Iterator<Item = (&Text, &Text, &ClaimAllocation)> {
+        self.claims.iter().filter_map(|(id, allocation)| {
+            let claim = self.inventory.claims.get(*id)?;
+            Some((&claim.namespace, &claim.name, allocation))
+        })
+    }
+
+    /// Gives back what types hold that the host can no longer become.
+    fn release(&mut self, host: HostId, dropped: &[TypeId], vocabulary: &Vocabulary) {
+        self.ledger.release(host, dropped);
+        for claim in self.claims.values_mut().filter(|claim| claim.host == host) {
+            claim.release(dropped, vocabulary);
+        }
+    }
+
+    /// What claims that have devices ask of the host, and which claims have none. Each is held against what those
+    /// before it left.
+    fn classify(
+        &self,
+        host: &Host<'_>,
+        claims: &[ClaimId],
+        vocabulary: &Vocabulary,
+    ) -> Result<(Requirements, Vec<ClaimId>), DraError> {
+        let (mut requirements, mut open) = (host.requirements.clone(), Vec::new());
+        for id in claims {
+            let Some(claim) = self.inventory.claims.get(*id) else {
+                continue;
+            };
+            let (place, asked) = match self.held(*id, claim) {
+                Held::Nothing => {
+                    open.push(*id);
+                    continue;
+                }
+                Held::InCluster(asked) => ("in-cluster", asked),
+                Held::InMemory(allocation) if allocation.is_node_local => {
+                    if allocation.host != host.id {
+                        return Err(DraError::BoundElsewhere { claim: claim.key() });
+                    }
+                    continue;
+                }
+                Held::InMemory(allocation) => ("in-memory", &allocation.requirements),
+            };
+            if !requirements.is_compatible(asked, LENIENT, vocabulary) {
+                let claim = claim.key();
+                return Err(DraError::OutOfReach { place, claim });
+            }
+            requirements.add_all(asked, vocabulary);
+        }
+        Ok((requirements, open))
+    }
+
+    /// A claim whose pods all move is allocated anew, once: the next pod shares what the first one got. Upstream
+    /// allocates it again for the next pod and panics when it commits that.
+    fn held<'a>(&'a self, id: ClaimId, claim: &'a Claim) -> Held<'a> {
+        if let Some(allocation) = self.claims.get(&id) {
+            return Held::InMemory(allocation);
+        }
+        let is_moving = || claim.is_held_by_moving_pods(|uid| self.moving.contains(uid));
+        match &claim.allocation {
+            Some(asked) if !is_moving() => Held::InCluster(asked),
+            _ => Held::Nothing,
+        }
+    }
+
+    fn visible_pools(&self, host: &Host<'_>, requirements: &Requirements, vocabulary: &Vocabulary) -> Arc<[Pool]> {
+        let pools = &self.inventory.pools;
+        match self.pools.get(&host.id) {
+            Some(seen) => pools.narrowed(seen, requirements, host.node_name, vocabulary).into(),
+            None => pools
+                .seen_by(requirements, host.node_name, &self.inventory.devices, vocabulary)
+                .into(),
+        }
+    }
+
+    fn wishes(&self, host: &Host<'_>, open: &[ClaimId], pools: &[Pool]) -> Result<Vec<Wish<'_>>, DraError> {
+        let offered = Offered {
+            inventory: &self.inventory,
+            pools,
+            types: if host.has_templates { host.types } else { &[] },
+        };
+        let claims = open
+            .iter()
+            .filter_map(|id| Some((*id, self.inventory.claims.get(*id)?)));
+        claims
+            .map(|(id, claim)| {
+                Wish::new(id, claim, offered).map_err(|reason| DraError::Invalid {
+                    claim: claim.name.clone(),
+                    reason,
+                })
+            })
+            .collect()
+    }
+
+    fn search(&self, mut search: Search<'_>, pools: &Arc<[Pool]>) -> Result<Allocation, DraError> {
+        let (host, vocabulary) = (search.host, search.vocabulary);
+        let mut claims: Vec<ClaimAllocation> = search.wishes.iter().map(|_| ClaimAllocation::new(host.id)).collect();
+        let (mut types, mut usage) = (Vec::new(), Vec::new());
+        for instance_type in host.types {
+            if search.is_exhausted() {
+                return Err(DraError::Exhausted);
+            }
+            if !search.run(*instance_type, pools) {
+                continue;
+            }
+            types.push(*instance_type);
+            usage.push((*instance_type, std::mem::take(&mut search.usage)));
+            for pick in &search.picks {
+                if let Some(claim) = claims.get_mut(pick.wish) {
+                    claim.add(*instance_type, pick, &self.inventory, vocabulary);
+                }
+            }
+        }
+        if types.is_empty() {
+            return Err(DraError::NoInstanceType);
+        }
+        let mut requirements = Requirements::default();
+        for claim in &mut claims {
+            claim.combine(vocabulary);
+            requirements.add_all(&claim.requirements, vocabulary);
+        }
+        let left = self
+            .inventory
+            .pools
+            .narrowed(pools, &search.requirements, host.node_name, vocabulary);
+        let grant = Grant {
+            host: host.id,
+            usage,
+            claims: search.wishes.iter().map(|wish| wish.id).zip(claims).collect(),
+            pools: left.into(),
+        };
+        Ok(Allocation {
+            types,
+            requirements,
+            grant: Some(grant),
+        })
+    }
+}
+
+/// What a claim has before the attempt.
+enum Held<'a> {
+    Nothing,
+    /// What the devices ask of the node.
+    InCluster(&'a Requirements),
+    InMemory(&'a ClaimAllocation),
+}
+
+impl ClaimAllocation {
+    fn new(host: HostId) -> Self {
+        Self {
+            host,
+            requirements: Requirements::default(),
+            is_node_local: false,
+            devices: BTreeMap::new(),
+            contributed: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, instance_type: TypeId, pick: &Pick<'_>, inventory: &Inventory, vocabulary: &Vocabulary) {
+        let Some(id) = inventory.devices.name(pick.offer.identity) else {
+            return;
+        };
+        if let Some(topology) = &pick.offer.topology {
+            let contributed = self.contributed.entry(instance_type).or_default();
+            contributed.add_all(topology, vocabulary);
+        }
+        self.is_node_local |= pick.offer.is_template;
+        self.devices.entry(instance_type).or_default().push(AllocatedDevice {
+            id: id.clone(),
+            is_template: pick.offer.is_template,
+            request: pick.request.to_string(),
+            consumed: pick.consumed.clone(),
+        });
+    }
+
+    /// A claim that once was node-local stays so, even if all types that made it so are gone.
+    fn release(&mut self, dropped: &[TypeId], vocabulary: &Vocabulary) {
+        for instance_type in dropped {
+            self.devices.remove(instance_type);
+            self.contributed.remove(instance_type);
+        }
+        self.combine(vocabulary);
+    }
+
+    /// The host may become any of its types, so other nodes must do for all of them.
+    fn combine(&mut self, vocabulary: &Vocabulary) {
+        self.requirements = Requirements::default();
+        for contributed in self.contributed.values() {
+            self.requirements.add_all(contributed, vocabulary);
+        }
+    }
+}

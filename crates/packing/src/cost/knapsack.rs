@@ -1,0 +1,292 @@
+//! What goes on one node? A greedy filling in three orders, of which the most valuable is kept.
+//!
+//! Pods of one shape differ only in worth, so each shape is looked at through its most valuable pods that are left.
+//! A third of the copies that would fit is taken at a time, so that the mix follows what is still free.
+
+use super::{
+    problem::Amounts,
+    space::{Space, inverse},
+};
+
+/// The items that may use a node, by shape, the most valuable first; made per market and kept up as items run out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lane {
+    shapes: Vec<LaneShape>,
+    /// All of them, the most valuable first.
+    by_value: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct LaneShape {
+    shape: usize,
+    items: Vec<usize>,
+}
+
+impl Lane {
+    /// Items with a value, some pods left and a kind that is open.
+    pub(crate) fn new(space: &Space, values: &[f64], left: &[u32], is_open: impl Fn(usize) -> bool) -> Self {
+        let mut lane = Self::default();
+        let items = (0..space.items.len()).filter(|&item| left[item] > 0 && values[item] > 0.0);
+        for item in items.filter(|&item| is_open(space.items[item].kind)) {
+            let shape = space.shape_of[item];
+            match lane.shapes.last_mut().filter(|last| last.shape == shape) {
+                Some(last) => last.items.push(item),
+                None => lane.shapes.push(LaneShape {
+                    shape,
+                    items: vec![item],
+                }),
+            }
+            lane.by_value.push(item);
+        }
+        for shape in &mut lane.shapes {
+            shape.items.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+        }
+        lane.by_value.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+        lane
+    }
+
+    /// Drops items of which no pod is left.
+    pub(crate) fn drop_exhausted(&mut self, left: &[u32]) {
+        for shape in &mut self.shapes {
+            shape.items.retain(|&item| left[item] > 0);
+        }
+        self.shapes.retain(|shape| !shape.items.is_empty());
+        self.by_value.retain(|&item| left[item] > 0);
+    }
+
+    /// Each shape with its most valuable item.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.shapes
+            .iter()
+            .filter_map(|shape| Some((shape.shape, *shape.items.first()?)))
+    }
+}
+
+/// A node before it is filled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// Room for pods.
+    pub free: Amounts,
+    /// Pods there that count in groups.
+    pub groups: &'a [(usize, u32)],
+    /// Marks carried there.
+    pub carries: u64,
+    /// Marks kept away.
+    pub repels: u64,
+}
+
+impl Start<'_> {
+    /// An empty node.
+    pub(crate) fn empty(free: Amounts) -> Self {
+        Self {
+            free,
+            groups: &[],
+            carries: 0,
+            repels: 0,
+        }
+    }
+}
+
+/// What an item scores by when a node is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Value per share of what is free: pairs pods that are heavy in different resources.
+    Share,
+    /// The same, large values first.
+    LargeShare,
+}
+
+/// Pods on a node: item, how many.
+pub(crate) type Filling = Vec<(usize, u32)>;
+
+/// Fills nodes, and keeps the memory that takes.
+#[derive(Debug)]
+pub(crate) struct Knapsack<'a> {
+    space: &'a Space<'a>,
+    used: Vec<u32>,
+    taken: Vec<usize>,
+    in_group: Vec<u32>,
+    /// Groups the node had pods of before it was filled.
+    started: Vec<usize>,
+    free: Amounts,
+    carries: u64,
+    repels: u64,
+    live: Vec<(usize, usize)>,
+    steps: usize,
+}
+
+impl<'a> Knapsack<'a> {
+    /// For the items of a space.
+    pub(crate) fn new(space: &'a Space<'a>) -> Self {
+        Self {
+            space,
+            used: vec![0; space.items.len()],
+            taken: Vec::new(),
+            in_group: vec![0; space.problem.groups.len()],
+            started: Vec::new(),
+            free: Amounts::default(),
+            carries: 0,
+            repels: 0,
+            live: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// Shapes looked at since the last call.
+    pub(crate) fn steps(&mut self) -> usize {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// The most valuable of three fillings, none when nothing fits.
+    pub(crate) fn fill(&mut self, lane: &Lane, start: &Start, values: &[f64], left: &[u32]) -> Option<(f64, Filling)> {
+        let mut best: Option<(f64, Filling)> = None;
+        for order in [Some(Order::Share), Some(Order::LargeShare), None] {
+            self.reset(start);
+            match order {
+                Some(order) => self.fill_by_score(order, lane, values, left),
+                None => self.fill_by_value(lane, left),
+            }
+            let value = self
+                .taken
+                .iter()
+                .map(|&item| values[item] * f64::from(self.used[item]))
+                .sum();
+            if value > 0.0 && best.as_ref().is_none_or(|(most, _)| value > *most) {
+                let filling = self.taken.iter().map(|&item| (item, self.used[item])).collect();
+                best = Some((value, filling));
+            }
+        }
+        best
+    }
+
+    fn reset(&mut self, start: &Start) {
+        for &item in &self.taken {
+            self.used[item] = 0;
+            for &group in &self.space.items[item].groups {
+                self.in_group[group] = 0;
+            }
+        }
+        self.taken.clear();
+        for group in self.started.drain(..) {
+            self.in_group[group] = 0;
+        }
+        for &(group, count) in start.groups {
+            self.in_group[group] = count;
+            self.started.push(group);
+        }
+        (self.free, self.carries, self.repels) = (start.free, start.carries, start.repels);
+    }
+
+    fn fill_by_value(&mut self, lane: &Lane, left: &[u32]) {
+        self.steps += lane.by_value.len();
+        for &item in &lane.by_value {
+            let count = self.room_for(item, left);
+            if count > 0 {
+                self.take(item, count);
+            }
+        }
+    }
+
+    fn fill_by_score(&mut self, order: Order, lane: &Lane, values: &[f64], left: &[u32]) {
+        let mut live = std::mem::take(&mut self.live);
+        live.clear();
+        live.extend((0..lane.shapes.len()).map(|at| (at, 0)));
+        while let Some(item) = self.best_item(order, lane, values, left, &mut live) {
+            let room = self.room_for(item, left);
+            self.take(item, (room / 3).max(1));
+        }
+        self.live = live;
+    }
+
+    /// The item with the best score; shapes that do not fit any more leave `live`.
+    fn best_item(
+        &mut self,
+        order: Order,
+        lane: &Lane,
+        values: &[f64],
+        left: &[u32],
+        live: &mut Vec<(usize, usize)>,
+    ) -> Option<usize> {
+        self.steps += live.len();
+        let scale = inverse(&self.free);
+        let mut best: Option<(f64, usize)> = None;
+        live.retain_mut(|(at, cursor)| {
+            let lane_shape = &lane.shapes[*at];
+            let shape = &self.space.shapes[lane_shape.shape];
+            if !shape.requests.fits(&self.free) {
+                return false;
+            }
+            while lane_shape
+                .items
+                .get(*cursor)
+                .is_some_and(|&item| self.is_blocked(item, left))
+            {
+                *cursor += 1;
+            }
+            let Some(&item) = lane_shape.items.get(*cursor) else {
+                return false;
+            };
+            let share: f64 = shape
+                .weights
+                .iter()
+                .zip(&scale)
+                .map(|(weight, scale)| weight * scale)
+                .sum();
+            let score = match order {
+                Order::Share => values[item] / share,
+                Order::LargeShare => values[item] * values[item] / share,
+            };
+            if best.is_none_or(|(most, _)| score > most) {
+                best = Some((score, item));
+            }
+            true
+        });
+        best.map(|(_, item)| item)
+    }
+
+    /// Whether no pod of the item may be added, however much is free. Once blocked it stays so on this node.
+    fn is_blocked(&self, item: usize, left: &[u32]) -> bool {
+        self.allowed(item, left) == 0
+    }
+
+    fn allowed(&self, item: usize, left: &[u32]) -> u32 {
+        let it = &self.space.items[item];
+        if it.carries & self.repels != 0 || it.repels & self.carries != 0 {
+            return 0;
+        }
+        let mut allowed = left[item] - self.used[item];
+        if it.carries & it.repels != 0 {
+            allowed = allowed.min(1);
+        }
+        for &group in &it.groups {
+            allowed = allowed.min(
+                self.space.problem.groups[group]
+                    .max
+                    .saturating_sub(self.in_group[group]),
+            );
+        }
+        allowed
+    }
+
+    fn room_for(&self, item: usize, left: &[u32]) -> u32 {
+        let requests = &self.space.items[item].requests;
+        if !requests.fits(&self.free) {
+            return 0;
+        }
+        self.allowed(item, left).min(requests.times_in(&self.free))
+    }
+
+    fn take(&mut self, item: usize, count: u32) {
+        let it = &self.space.items[item];
+        if self.used[item] == 0 {
+            self.taken.push(item);
+        }
+        self.used[item] += count;
+        self.free.take(&it.requests, count);
+        self.carries |= it.carries;
+        self.repels |= it.repels;
+        for &group in &it.groups {
+            self.in_group[group] += count;
+        }
+    }
+}

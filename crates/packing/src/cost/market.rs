@@ -1,0 +1,117 @@
+//! Which offers are worth looking at? Those no other offer beats, grouped by who may use them.
+//!
+//! An offer is beaten by one that is open to all the pods it is open to, has at least as much of everything and costs
+//! no more. Whatever can be packed on the former can be packed on the latter, so the former may be forgotten.
+
+use std::collections::BTreeMap;
+
+use model::bitset::BitSet;
+
+use super::{
+    item::{Kind, position},
+    problem::{Amounts, Problem},
+};
+
+/// Offers that are open to the same pods, cheapest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Market {
+    /// Which kinds of pods may use them.
+    pub kinds: BitSet,
+    /// The NodePool they all belong to when it has limits.
+    pub limited_pool: Option<usize>,
+    /// The offers.
+    pub offers: Vec<Listing>,
+}
+
+/// An offer as the passes see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// Position in [`Problem::offers`].
+    pub offer: usize,
+    /// Room for pods.
+    pub allocatable: Amounts,
+    /// What the passes take it to cost: pico-dollars per hour, surcharges included.
+    pub price: u64,
+}
+
+impl Listing {
+    fn beats(&self, other: &Self) -> bool {
+        self.price <= other.price && other.allocatable.fits(&self.allocatable)
+    }
+}
+
+/// The offers worth looking at; `price` says what an offer counts as, none to leave it out.
+pub(crate) fn markets(problem: &Problem, kinds: &[Kind], price: impl Fn(usize) -> Option<u64>) -> Vec<Market> {
+    let mut grouped: BTreeMap<(BitSet, Option<usize>), Vec<Listing>> = BTreeMap::new();
+    for (offer, it) in problem.offers.iter().enumerate() {
+        let Some(price) = price(offer) else { continue };
+        let signature = signature(kinds, |kind| kind.has_offer(problem, offer));
+        if signature.is_empty() {
+            continue;
+        }
+        let limited = problem.pools.get(it.pool).is_some_and(super::problem::Pool::is_limited);
+        let listing = Listing {
+            offer,
+            allocatable: it.allocatable,
+            price,
+        };
+        grouped
+            .entry((signature, limited.then_some(it.pool)))
+            .or_default()
+            .push(listing);
+    }
+    let market = |((kinds, limited_pool), offers)| Market {
+        kinds,
+        limited_pool,
+        offers: unbeaten(offers),
+    };
+    let markets = grouped.into_iter().map(market).collect();
+    without_beaten_elsewhere(markets)
+}
+
+/// The kinds for which something holds, as a set of their positions.
+pub(crate) fn signature(kinds: &[Kind], holds: impl Fn(&Kind) -> bool) -> BitSet {
+    let held = kinds.iter().enumerate().filter(|(_, kind)| holds(kind));
+    held.map(|(at, _)| position(at)).collect()
+}
+
+fn unbeaten(mut offers: Vec<Listing>) -> Vec<Listing> {
+    offers.sort_by_key(|o| (o.price, std::cmp::Reverse(o.allocatable), o.offer));
+    let mut kept: Vec<Listing> = Vec::new();
+    for offer in offers {
+        if !kept.iter().any(|better| better.beats(&offer)) {
+            kept.push(offer);
+        }
+    }
+    kept
+}
+
+fn without_beaten_elsewhere(markets: Vec<Market>) -> Vec<Market> {
+    let mut kept: Vec<Market> = Vec::new();
+    // The widest markets first: of two that are alike, one must stay.
+    let mut order: Vec<usize> = (0..markets.len()).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(markets[at].kinds.len()), at));
+    for at in order {
+        let mut market = markets[at].clone();
+        let rivals: Vec<&Market> = kept.iter().filter(|rival| rival.is_open_to_all_of(&market)).collect();
+        market
+            .offers
+            .retain(|offer| !rivals.iter().any(|rival| rival.has_better(offer)));
+        if !market.offers.is_empty() {
+            kept.push(market);
+        }
+    }
+    kept
+}
+
+impl Market {
+    fn is_open_to_all_of(&self, other: &Self) -> bool {
+        let limits = self.limited_pool.is_none() || self.limited_pool == other.limited_pool;
+        limits && other.kinds.is_subset(&self.kinds)
+    }
+
+    fn has_better(&self, offer: &Listing) -> bool {
+        let affordable = self.offers.iter().take_while(|mine| mine.price <= offer.price);
+        affordable.into_iter().any(|mine| mine.beats(offer))
+    }
+}

@@ -1,0 +1,219 @@
+//! Which node next? The one that costs least for the value it holds, again and again until no pod is left.
+//!
+//! A node's ratio only gets worse as pods run out, so offers wait in a heap under their last known ratio, at first an
+//! optimistic one, and only the head is looked at again. As long as the pods of a known filling are all there, the
+//! filling stands.
+
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+use super::{
+    budget::Budget,
+    item::position,
+    knapsack::{Filling, Knapsack, Lane, Start},
+    market::Listing,
+    problem::{Pool, WIDTH},
+    space::{Space, as_score, inverse},
+};
+
+/// Equal nodes a pass buys.
+#[derive(Debug, Clone)]
+pub(crate) struct Bought {
+    /// What is bought.
+    pub listing: Listing,
+    /// The pods of each node: item, how many.
+    pub pods: Filling,
+    /// How many nodes.
+    pub copies: u32,
+}
+
+/// What is left while a pass runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Left {
+    /// Pods per item.
+    pub pods: Vec<u32>,
+    /// Limits per pool.
+    pub pools: Vec<Pool>,
+}
+
+/// Buys nodes until no pod is left that fits any, or the budget is used up.
+///
+/// `bias` adds to the value of large pods, so that small ones are kept as filler for later nodes.
+pub(crate) fn ratio_greedy(
+    space: &Space,
+    values: &[f64],
+    bias: f64,
+    left: &mut Left,
+    budget: &mut Budget,
+) -> Vec<Bought> {
+    let values = biased(values, bias);
+    let mut shop = Shop::new(space, &values, left);
+    let mut bought = Vec::new();
+    while let Some(mut head) = shop.heap.pop() {
+        budget.spend(1);
+        if budget.is_used_up() {
+            break;
+        }
+        if !head
+            .filling
+            .as_ref()
+            .is_some_and(|filling| is_there(filling, &left.pods))
+        {
+            if shop.refill(&mut head, left) {
+                shop.heap.push(head);
+            }
+            budget.spend(shop.knapsack.steps());
+            continue;
+        }
+        if let Some(node) = shop.buy(&head, left) {
+            bought.push(node);
+            shop.heap.push(head);
+        }
+    }
+    bought
+}
+
+fn biased(values: &[f64], bias: f64) -> Vec<f64> {
+    let top = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    values
+        .iter()
+        .map(|value| value * (1.0 + bias * (value / top)))
+        .collect()
+}
+
+/// Whether a node could be filled so with what is left.
+fn is_there(filling: &Filling, left: &[u32]) -> bool {
+    filling.iter().all(|(item, count)| *count <= left[*item])
+}
+
+struct Shop<'a> {
+    space: &'a Space<'a>,
+    values: &'a [f64],
+    lanes: Vec<Lane>,
+    knapsack: Knapsack<'a>,
+    heap: BinaryHeap<Entry>,
+}
+
+impl<'a> Shop<'a> {
+    fn new(space: &'a Space<'a>, values: &'a [f64], left: &Left) -> Self {
+        let lane = |market: &super::market::Market| {
+            Lane::new(space, values, &left.pods, |kind| market.kinds.contains(position(kind)))
+        };
+        let lanes: Vec<Lane> = space.markets.iter().map(lane).collect();
+        let entries = space.markets.iter().enumerate().flat_map(|(market, it)| {
+            let lane = &lanes[market];
+            it.offers
+                .iter()
+                .filter_map(move |listing| Entry::hopeful(space, values, lane, market, listing))
+        });
+        let heap = entries.collect();
+        Self {
+            space,
+            values,
+            lanes,
+            knapsack: Knapsack::new(space),
+            heap,
+        }
+    }
+
+    /// Looks at an offer again; false when nothing that is left fits it.
+    fn refill(&mut self, entry: &mut Entry, left: &Left) -> bool {
+        let start = Start::empty(entry.listing.allocatable);
+        let filled = self
+            .knapsack
+            .fill(&self.lanes[entry.market], &start, self.values, &left.pods);
+        let Some((value, filling)) = filled else { return false };
+        entry.ratio = as_score(entry.listing.price) / value;
+        entry.filling = Some(filling);
+        true
+    }
+
+    /// Buys as many nodes as pods and limits allow; none when limits allow none.
+    fn buy(&mut self, entry: &Entry, left: &mut Left) -> Option<Bought> {
+        let filling = entry.filling.as_ref()?;
+        let offer = &self.space.problem.offers[entry.listing.offer];
+        let by_pods = filling.iter().map(|(item, count)| left.pods[*item] / count).min()?;
+        let by_limit = left
+            .pools
+            .get(offer.pool)
+            .map_or(u32::MAX, |pool| pool.allows(&offer.capacity));
+        let copies = by_pods.min(by_limit);
+        if copies == 0 {
+            return None;
+        }
+        if let Some(pool) = left.pools.get_mut(offer.pool) {
+            pool.take(&offer.capacity, copies);
+        }
+        for (item, count) in filling {
+            left.pods[*item] -= count * copies;
+        }
+        if filling.iter().any(|(item, _)| left.pods[*item] == 0) {
+            self.lanes.iter_mut().for_each(|lane| lane.drop_exhausted(&left.pods));
+        }
+        Some(Bought {
+            listing: entry.listing,
+            pods: filling.clone(),
+            copies,
+        })
+    }
+}
+
+/// An offer in the heap; the lowest ratio is the greatest.
+#[derive(Debug)]
+struct Entry {
+    ratio: f64,
+    market: usize,
+    listing: Listing,
+    filling: Option<Filling>,
+}
+
+impl Entry {
+    /// An offer under a ratio it can at best have: no pod is worth more of a resource than the best one.
+    fn hopeful(space: &Space, values: &[f64], lane: &Lane, market: usize, listing: &Listing) -> Option<Self> {
+        let scale = inverse(&listing.allocatable);
+        let mut most = [0.0_f64; WIDTH + 1];
+        for (shape, item) in lane.heads() {
+            let shape = &space.shapes[shape];
+            if !shape.requests.fits(&listing.allocatable) {
+                continue;
+            }
+            let shares: [f64; WIDTH] = std::array::from_fn(|r| shape.weights[r] * scale[r]);
+            let both = f64::midpoint(shares[0], shares[1]);
+            for (most, share) in most.iter_mut().zip(shares.into_iter().chain([both])) {
+                *most = most.max(if share > 0.0 {
+                    values[item] / share
+                } else {
+                    f64::INFINITY
+                });
+            }
+        }
+        let value = most.into_iter().fold(f64::INFINITY, f64::min);
+        let ratio = as_score(listing.price) / value;
+        (value > 0.0).then_some(Self {
+            ratio,
+            market,
+            listing: *listing,
+            filling: None,
+        })
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_ratio = other.ratio.total_cmp(&self.ratio);
+        by_ratio.then_with(|| other.listing.offer.cmp(&self.listing.offer))
+    }
+}

@@ -1,0 +1,101 @@
+//! The problem, prepared for packing: items, the shapes they come in, and the markets open to them.
+
+use super::{
+    item::{Item, Kind, items},
+    market::{Market, markets},
+    problem::{Amounts, Problem, WIDTH},
+};
+
+/// What every pass over one problem shares.
+#[derive(Debug)]
+pub(crate) struct Space<'a> {
+    /// What it was made from.
+    pub problem: &'a Problem,
+    /// Pods to pack, the largest requests first.
+    pub items: Vec<Item>,
+    /// Where they may go.
+    pub kinds: Vec<Kind>,
+    /// Their distinct requests.
+    pub shapes: Vec<Shape>,
+    /// The shape of each item.
+    pub shape_of: Vec<usize>,
+    /// Offers worth looking at.
+    pub markets: Vec<Market>,
+}
+
+/// Requests that some items share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Exact.
+    pub requests: Amounts,
+    /// For scores.
+    pub weights: [f64; WIDTH],
+}
+
+impl<'a> Space<'a> {
+    /// Prepares a problem; `price` says what an offer counts as, none to leave it out.
+    pub(crate) fn new(problem: &'a Problem, price: impl Fn(usize) -> Option<u64>) -> Self {
+        let (items, kinds) = items(problem);
+        let markets = markets(problem, &kinds, price);
+        let (shapes, shape_of) = shapes(&items);
+        Self {
+            problem,
+            items,
+            kinds,
+            shapes,
+            shape_of,
+            markets,
+        }
+    }
+
+    /// The same items in other markets.
+    pub(crate) fn with_prices(&self, price: impl Fn(usize) -> Option<u64>) -> Self {
+        Self {
+            problem: self.problem,
+            items: self.items.clone(),
+            kinds: self.kinds.clone(),
+            shapes: self.shapes.clone(),
+            shape_of: self.shape_of.clone(),
+            markets: markets(self.problem, &self.kinds, price),
+        }
+    }
+
+    /// How many pods each item has.
+    pub(crate) fn counts(&self) -> Vec<u32> {
+        self.items.iter().map(|item| item.count).collect()
+    }
+}
+
+/// Items are sorted by requests, so equal ones are neighbours.
+fn shapes(items: &[Item]) -> (Vec<Shape>, Vec<usize>) {
+    let mut shapes: Vec<Shape> = Vec::new();
+    let mut shape_of = Vec::with_capacity(items.len());
+    for item in items {
+        if shapes.last().is_none_or(|shape| shape.requests != item.requests) {
+            let weights = as_weights(&item.requests);
+            shapes.push(Shape {
+                requests: item.requests,
+                weights,
+            });
+        }
+        shape_of.push(shapes.len() - 1);
+    }
+    (shapes, shape_of)
+}
+
+/// Amounts for scores, where the last digits of very large ones do not matter.
+#[expect(clippy::cast_precision_loss, reason = "scores need no exact amounts")]
+pub(crate) fn as_weights(amounts: &Amounts) -> [f64; WIDTH] {
+    amounts.0.map(|amount| amount as f64)
+}
+
+/// One over each amount, for shares; one where there is nothing, so that no share is infinite.
+pub(crate) fn inverse(amounts: &Amounts) -> [f64; WIDTH] {
+    as_weights(amounts).map(|amount| if amount > 1.0 { 1.0 / amount } else { 1.0 })
+}
+
+/// Pico-dollars for scores.
+#[expect(clippy::cast_precision_loss, reason = "scores need no exact prices")]
+pub(crate) fn as_score(picos: u64) -> f64 {
+    picos as f64
+}

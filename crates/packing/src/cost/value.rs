@@ -1,0 +1,79 @@
+//! What is a pod worth? Its cheapest share of any node it may use; later, its share of the nodes a pass bought for it.
+//!
+//! Pods that may only use dear offers are thereby worth more and become first choice there, which keeps flexible pods
+//! off those offers except as filler. No rule that splits capacity types is needed.
+
+use super::{
+    item::{Kind, position},
+    problem::{Amounts, Problem},
+    ratio_greedy::Bought,
+    space::{Space, as_score, as_weights, inverse},
+};
+
+/// The value of each item of a space, in pico-dollars per hour; zero for those that fit nowhere.
+pub(crate) fn values(space: &Space) -> Vec<f64> {
+    let mut values: Vec<f64> = Vec::with_capacity(space.items.len());
+    for (at, item) in space.items.iter().enumerate() {
+        let twin = at.checked_sub(1).filter(|&before| {
+            let before = &space.items[before];
+            before.kind == item.kind && before.requests == item.requests
+        });
+        values.push(twin.map_or_else(|| value(space, at), |before| values[before]));
+    }
+    values
+}
+
+fn value(space: &Space, item: usize) -> f64 {
+    let item = &space.items[item];
+    let weights = as_weights(&item.requests);
+    let open = space
+        .markets
+        .iter()
+        .filter(|market| market.kinds.contains(position(item.kind)));
+    let listings = open.flat_map(|market| &market.offers);
+    let shares = listings
+        .filter(|listing| item.requests.fits(&listing.allocatable))
+        .map(|listing| as_score(listing.price) * largest_share(&weights, &listing.allocatable));
+    finite(shares.fold(f64::MAX, f64::min))
+}
+
+/// The cheapest share of an offer for such a pod; the largest number when there is none.
+pub(crate) fn cheapest_share(problem: &Problem, reach: usize, zone: Option<usize>, requests: &Amounts) -> f64 {
+    let kind = Kind { reach, zone };
+    let weights = as_weights(requests);
+    let offers = problem.offers.iter().enumerate();
+    let open = offers.filter(|(at, offer)| requests.fits(&offer.allocatable) && kind.has_offer(problem, *at));
+    let shares = open.map(|(_, offer)| as_score(offer.price) * largest_share(&weights, &offer.allocatable));
+    shares.fold(f64::MAX, f64::min)
+}
+
+fn largest_share(weights: &[f64], allocatable: &Amounts) -> f64 {
+    let shares = weights
+        .iter()
+        .zip(inverse(allocatable))
+        .map(|(weight, inverse)| weight * inverse);
+    shares.fold(0.0, f64::max)
+}
+
+fn finite(value: f64) -> f64 {
+    if value < f64::MAX { value } else { 0.0 }
+}
+
+/// Values after a pass: halfway from the old ones to what the nodes bought for each item cost.
+pub(crate) fn learn(values: &[f64], bought: &[Bought]) -> Vec<f64> {
+    let mut paid = vec![(0.0, 0.0); values.len()];
+    for node in bought {
+        let worth: f64 = node
+            .pods
+            .iter()
+            .map(|(item, count)| values[*item] * f64::from(*count))
+            .sum();
+        for (item, count) in &node.pods {
+            let pods = f64::from(*count) * f64::from(node.copies);
+            paid[*item].0 += pods * values[*item] * as_score(node.listing.price) / worth;
+            paid[*item].1 += pods;
+        }
+    }
+    let learnt = |(old, (sum, pods)): (&f64, (f64, f64))| if pods > 0.0 { 0.5 * old + 0.5 * sum / pods } else { *old };
+    values.iter().zip(paid).map(learnt).collect()
+}

@@ -1,0 +1,253 @@
+//! Could the pods of a claim run on every node the cloud may launch for it?
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use model::{
+    object::{NodePool, ObjectKey, Pod, Taint, Text},
+    plan::{Plan, PlannedClaim},
+    requirement::{Operator, Requirements},
+    snapshot::Snapshot,
+    vocabulary::{KeyId, ValueId},
+};
+
+use super::{
+    Place, Reason, Rule, Verdict,
+    daemon::{Daemon, daemons},
+    labels::{ClaimLabels, Launched},
+    min_values, placement,
+    supply::Supply,
+    topology,
+};
+use crate::plugin::node_affinity::NodeLabels;
+
+/// A claim once it is known what may come of it.
+#[derive(Debug)]
+pub(super) struct ClaimView {
+    pub(super) place: Place,
+    pub(super) hostname: Text,
+    pub(super) pods: Vec<Arc<Pod>>,
+    pub(super) taints: Vec<Taint>,
+    /// Labels of the launch that is expected.
+    pub(super) labels: BTreeMap<Text, Text>,
+    /// The domains that are possible, by topology key; a node without the label has none.
+    pub(super) domains: BTreeMap<Text, BTreeSet<Option<Text>>>,
+}
+
+impl ClaimView {
+    /// The keys of which it is open what the node's domain will be.
+    pub(super) fn open_keys(&self) -> impl Iterator<Item = &Text> {
+        let open = self.domains.iter().filter(|(_, domains)| domains.len() > 1);
+        open.map(|(key, _)| key)
+    }
+}
+
+/// Everything the checks of one claim look at.
+pub(super) struct Context<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) supply: &'a Supply,
+    pub(super) daemons: &'a [Daemon],
+    pub(super) pool: &'a NodePool,
+    pub(super) place: Place,
+    pub(super) labels: ClaimLabels,
+    pub(super) requirements: &'a Requirements,
+    /// Type and offering of each node that may be launched.
+    pub(super) launches: Vec<(usize, usize)>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn launched(&'a self, (kind, offering): (usize, usize)) -> Option<Launched<'a>> {
+        let kind = self.supply.types.get(kind)?;
+        Some(Launched {
+            claim: &self.labels,
+            kind,
+            offering: kind.offerings.get(offering)?,
+            vocabulary: &self.supply.vocabulary,
+            choice: 0,
+        })
+    }
+
+    /// Whether the claim may only use reserved capacity.
+    pub(super) fn is_reserved(&self) -> bool {
+        let capacity_type = self.requirements.get(KeyId::CAPACITY_TYPE);
+        capacity_type.is_some_and(|it| it.len() == 1 && it.admits(ValueId::RESERVED, &self.supply.vocabulary))
+    }
+
+    pub(super) fn all_launched(&'a self) -> impl Iterator<Item = Launched<'a>> {
+        self.launches.iter().filter_map(|launch| self.launched(*launch))
+    }
+}
+
+pub(super) fn check(snapshot: &Snapshot, supply: &mut Supply, plan: &Plan, verdict: &mut Verdict) -> Vec<ClaimView> {
+    let daemons = daemons(snapshot, &mut supply.dictionary);
+    let keys = topology::keys(snapshot, plan);
+    let mut views = Vec::new();
+    for (at, claim) in plan.claims.iter().enumerate() {
+        let place = Place::Claim(at);
+        let Some(pool) = pool_of(snapshot, claim, &place, verdict) else {
+            continue;
+        };
+        let requirements = Requirements::from_specs(claim.constraints.iter(), &mut supply.vocabulary);
+        let hostname: Text = format!("claim-{at}").into();
+        let labels = ClaimLabels::new(claim, pool, &hostname, requirements.clone(), &supply.vocabulary);
+        let pods: Vec<_> = claim.pods.iter().map(|pod| current(snapshot, pod)).collect();
+        placement::prepare(&pods, &mut supply.dictionary);
+        let mut context = Context {
+            snapshot,
+            supply,
+            daemons: &daemons,
+            pool,
+            place,
+            labels,
+            requirements: &requirements,
+            launches: Vec::new(),
+        };
+        context.launches = launches(&context, claim, verdict);
+        min_values::check(&context, claim, verdict);
+        placement::check(&context, &pods, verdict);
+        views.push(view(&context, claim, hostname, pods, &keys));
+    }
+    views
+}
+
+fn pool_of<'a>(
+    snapshot: &'a Snapshot,
+    claim: &PlannedClaim,
+    place: &Place,
+    verdict: &mut Verdict,
+) -> Option<&'a NodePool> {
+    let name = &claim.node_pool;
+    let Some(pool) = snapshot.node_pool(name) else {
+        verdict.violate(
+            Rule::NodePool,
+            None,
+            Some(place),
+            format!("there is no NodePool \"{name}\""),
+        );
+        return None;
+    };
+    if pool.is_static() || pool.metadata.is_deleting() {
+        let detail = format!("NodePool \"{name}\" is static or being deleted");
+        verdict.violate(Rule::NodePool, None, Some(place), detail);
+    }
+    Some(pool)
+}
+
+/// The pod as the cluster has it, as it will be when it comes again: the plan may carry a changed copy.
+pub(super) fn current(snapshot: &Snapshot, pod: &Arc<Pod>) -> Arc<Pod> {
+    let known = snapshot.objects().pods.get(&pod.metadata.key()).unwrap_or(pod);
+    if known.node_name.is_none() && !known.metadata.is_deleting() {
+        return Arc::clone(known);
+    }
+    let mut again = Pod::clone(known);
+    (again.node_name, again.metadata.deletion_timestamp) = (None, None);
+    Arc::new(again)
+}
+
+/// The launches that the claim allows; says what is wrong with its options on the way.
+fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mut Verdict) -> Vec<(usize, usize)> {
+    let place = Some(&context.place);
+    if claim.options.is_empty() {
+        verdict.violate(Rule::Options, None, place, "there is no instance type");
+    }
+    for spec in claim.constraints.iter() {
+        if spec.operator == Operator::In && spec.values.is_empty() {
+            verdict.violate(Rule::Options, None, place, format!("no value is left for {}", spec.key));
+        }
+    }
+    let mut launches = Vec::new();
+    for name in claim.options.iter() {
+        let is_offered = context.supply.is_offered(&claim.node_pool, name);
+        let Some(at) = context.supply.position(name).filter(|_| is_offered) else {
+            verdict.violate(
+                Rule::Options,
+                None,
+                place,
+                format!("the NodePool does not offer {name}"),
+            );
+            continue;
+        };
+        launches.extend(launches_as(context, at, verdict));
+    }
+    if launches.is_empty() && !claim.options.is_empty() {
+        let detail = "no offering that meets the constraints can be launched now";
+        verdict.doubt(Reason::NothingToLaunch, Rule::Options, None, place, detail);
+    }
+    launches
+}
+
+fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(usize, usize)> {
+    let (Some(kind), vocabulary) = (context.supply.types.get(at), &context.supply.vocabulary) else {
+        return Vec::new();
+    };
+    if !kind
+        .instance_type
+        .requirements
+        .intersects(context.requirements, vocabulary)
+    {
+        // A claim that holds reservations keeps types that have none: they are never launched.
+        if context.is_reserved() {
+            return Vec::new();
+        }
+        let detail = format!("{} does not meet the constraints", kind.name);
+        verdict.violate(Rule::Options, None, Some(&context.place), detail);
+        return Vec::new();
+    }
+    let offerings = kind.instance_type.offerings.iter().enumerate();
+    let possible = offerings.filter(|(_, offering)| {
+        offering.is_launchable(vocabulary) && offering.is_compatible(context.requirements, vocabulary)
+    });
+    possible.map(|(offering, _)| (at, offering)).collect()
+}
+
+fn view(
+    context: &Context<'_>,
+    claim: &PlannedClaim,
+    hostname: Text,
+    pods: Vec<Arc<Pod>>,
+    keys: &BTreeSet<Text>,
+) -> ClaimView {
+    let domains = keys.iter().map(|key| {
+        let all = context.all_launched().flat_map(|launched| {
+            launched
+                .choices(std::iter::once(&**key))
+                .map(|launched| launched.label(key).map(Text::from))
+                .collect::<Vec<_>>()
+        });
+        (key.clone(), all.collect())
+    });
+    let domains = domains.collect();
+    let labels = expected(context, claim)
+        .map(|launched| launched.all())
+        .unwrap_or_default();
+    ClaimView {
+        place: context.place.clone(),
+        hostname,
+        pods,
+        taints: context.pool.spec.template.spec.taints.to_vec(),
+        labels,
+        domains,
+    }
+}
+
+/// The launch the plan reckons with, or the first one possible.
+fn expected<'a>(context: &'a Context<'a>, claim: &PlannedClaim) -> Option<Launched<'a>> {
+    let is_cheapest = |launched: &Launched<'_>| {
+        claim.cheapest.as_ref().is_some_and(|cheapest| {
+            let has = |key: &str, value: &Option<Text>| value.as_deref() == launched.label(key);
+            launched.kind.name == cheapest.instance_type
+                && has("topology.kubernetes.io/zone", &cheapest.zone)
+                && has("karpenter.sh/capacity-type", &cheapest.capacity_type)
+        })
+    };
+    context
+        .all_launched()
+        .find(is_cheapest)
+        .or_else(|| context.all_launched().next())
+}
+
+pub(super) fn key_of(pod: &Pod) -> ObjectKey {
+    pod.metadata.key()
+}
