@@ -15,9 +15,9 @@ use crate::outcome::Outcome;
 use crate::reference::{Ask, Reference};
 use crate::verdict::{Fact, Verdict, is_same, judge};
 
-/// Runs of upstream, with ties between claims broken as ours, that a plan is held against when the first differs; half as
+/// How many runs of upstream are usual, with ties between claims broken as ours, that a plan is held against when the first differs; half as
 /// many follow with ties broken as its sort happens to.
-pub const RUNS: u32 = 12;
+pub const RUNS: u32 = 40;
 
 /// A part of the seeds, `i/n`: those whose number leaves `i` when divided by `n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +79,8 @@ pub struct Report {
 }
 
 /// Compares one more run of upstream with its others: how often the judge is wrong about a plan that is right.
-pub fn compare_upstream(reference: &mut Reference, input: &Input) -> Result<Row> {
-    let plans = reference.solve(&input.file, Ask::runs(RUNS + 1))?;
+pub fn compare_upstream(reference: &mut Reference, input: &Input, runs: u32) -> Result<Row> {
+    let plans = reference.solve(&input.file, Ask::runs(runs + 1))?;
     let mut runs = plans.iter().map(Outcome::upstream);
     let one = runs.next().context("the oracle made no run")?;
     Ok(Row {
@@ -90,7 +90,7 @@ pub fn compare_upstream(reference: &mut Reference, input: &Input) -> Result<Row>
 }
 
 /// Plans an input on both sides and compares; upstream is asked again only when its first answer is not ours.
-pub fn compare(reference: &mut Reference, input: &Input) -> Result<Row> {
+pub fn compare(reference: &mut Reference, input: &Input, most: u32) -> Result<Row> {
     let options = Options {
         packing: Packing::Faithful,
         ..Options::default()
@@ -108,8 +108,8 @@ pub fn compare(reference: &mut Reference, input: &Input) -> Result<Row> {
     };
     let mut runs = ask(1, true)?;
     if !runs.iter().any(|run| is_same(&ours, run)) {
-        runs.extend(ask(RUNS - 1, true)?);
-        runs.extend(ask(RUNS / 2, false)?);
+        runs.extend(ask(most, true)?);
+        runs.extend(ask(most / 2, false)?);
     }
     Ok(Row {
         input: input.name.clone(),

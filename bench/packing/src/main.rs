@@ -47,6 +47,9 @@ struct Differential {
     /// Compares upstream with itself: how often a right plan is taken for a wrong one
     #[arg(long, conflicts_with = "given")]
     upstream: bool,
+    /// Runs of upstream when its first is not ours; more of them show more of its ties
+    #[arg(long, default_value_t = differential::RUNS)]
+    runs: u32,
     /// Leaves out random clusters whose file contains this text, for example '"ignoreDRARequests":false'
     #[arg(long)]
     without: Vec<String>,
@@ -115,7 +118,7 @@ fn compare(task: &Differential) -> Result<ExitCode> {
         } else {
             differential::compare
         };
-        let row = compare(&mut reference, &input)?;
+        let row = compare(&mut reference, &input, task.runs)?;
         if task.all || matches!(row.verdict, Verdict::Different(_)) {
             print(&row.to_string());
         }
