@@ -116,17 +116,21 @@ impl Cluster {
 
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it: the
     /// least first is the order that keeps all of them even.
+    /// What nothing counts comes first of all: it can do no harm.
     pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> i64 {
         let Some(relations) = self.relations.get(class.index()) else {
             return i64::MIN;
         };
+        if relations.counted_by.is_empty() {
+            return i64::MIN;
+        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
         let skews = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
             Some(entry.constraint.skew(domain))
         });
-        skews.max().unwrap_or(i64::MIN)
+        skews.max().unwrap_or(i64::MIN + 1)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {
@@ -153,25 +157,24 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        let entries = |ats: &'_ [usize]| ats.iter().filter_map(|at| self.terms.get(*at)).collect::<Vec<_>>();
-        let is_anti = |entry: &&super::TermEntry| entry.term.kind == Kind::AntiAffinity;
-        let clear = |entry: &super::TermEntry, targets: bool| {
-            let counts = if targets {
-                &entry.term.targets
-            } else {
-                &entry.term.owners
-            };
-            self.domain(entry.key, node)
-                .is_none_or(|domain| counts.get(domain) == 0)
+        let anti = |at: &usize| {
+            self.terms
+                .get(*at)
+                .filter(|entry| entry.term.kind == Kind::AntiAffinity)
         };
-        entries(&relations.owns)
-            .into_iter()
-            .filter(is_anti)
-            .all(|entry| clear(entry, true))
-            && entries(&relations.picked_by)
-                .into_iter()
-                .filter(is_anti)
-                .all(|entry| clear(entry, false))
+        let count = |entry: &super::TermEntry, counts: &super::Counts| {
+            self.domain(entry.key, node).map_or(0, |domain| counts.get(domain))
+        };
+        relations
+            .owns
+            .iter()
+            .filter_map(anti)
+            .all(|it| count(it, &it.term.targets) == 0)
+            && relations
+                .picked_by
+                .iter()
+                .filter_map(anti)
+                .all(|it| count(it, &it.term.owners) == 0)
     }
 
     fn explain(&self, plugin: Plugin, class: ClassId, node: usize) -> String {
