@@ -78,6 +78,14 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
+/// What we plan with: upstream's algorithm only.
+pub fn options() -> Options {
+    Options {
+        packing: Packing::Faithful,
+        ..Options::default()
+    }
+}
+
 /// Compares one more run of upstream with its others: how often the judge is wrong about a plan that is right.
 pub fn compare_upstream(reference: &mut Reference, input: &Input, runs: u32) -> Result<Row> {
     let plans = reference.solve(&input.file, Ask::runs(runs + 1))?;
@@ -91,11 +99,7 @@ pub fn compare_upstream(reference: &mut Reference, input: &Input, runs: u32) -> 
 
 /// Plans an input on both sides and compares; upstream is asked again only when its first answer is not ours.
 pub fn compare(reference: &mut Reference, input: &Input, most: u32) -> Result<Row> {
-    let options = Options {
-        packing: Packing::Faithful,
-        ..Options::default()
-    };
-    let ours = Outcome::ours(&packing::plan(&input.snapshot, &options));
+    let ours = Outcome::ours(&packing::plan(&input.snapshot, &options()));
     let mut ask = |runs, by_age| -> Result<Vec<Outcome>> {
         let plans = reference.solve(
             &input.file,

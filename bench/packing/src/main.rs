@@ -1,7 +1,7 @@
 //! The comparisons as commands, built optimised: `cargo xtask differential` and `cargo xtask bench packing` run them.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -12,6 +12,7 @@ use packing_bench::bench::{self, Bench};
 use packing_bench::differential::{self, Report, Shard};
 use packing_bench::given;
 use packing_bench::input::Input;
+use packing_bench::outcome::Outcome;
 use packing_bench::reference::{Ask, Reference};
 use packing_bench::verdict::Verdict;
 use workloads::Shape;
@@ -28,6 +29,8 @@ struct Cli {
 enum Task {
     /// Compares plans on random clusters, or on files
     Differential(Differential),
+    /// Prints the facts of our plan for a file, and of one run of upstream
+    Show { file: PathBuf },
     /// Measures both planners in turn on upstream's benchmark shapes, or on files
     Bench(Measure),
 }
@@ -94,6 +97,7 @@ struct Measure {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Differential(task) => compare(&task),
+        Task::Show { file } => show(&file),
         Task::Bench(task) => measure(&task),
     };
     match done {
@@ -145,6 +149,20 @@ fn compare(task: &Differential) -> Result<ExitCode> {
     print(&report.to_string());
     let (_, _, different) = report.counts();
     Ok(ExitCode::from(u8::from(different > 0)))
+}
+
+fn show(file: &Path) -> Result<ExitCode> {
+    let input = Input::read(file)?;
+    let ours = Outcome::ours(&packing::plan(&input.snapshot, &differential::options()));
+    print(&format!("ours\n{ours}"));
+    let ask = Ask {
+        by_age: true,
+        ..Ask::runs(1)
+    };
+    for plan in Reference::start()?.solve(file, ask)? {
+        print(&format!("\nupstream\n{}", Outcome::upstream(&plan)));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn compare_given(reference: &mut Reference, input: &Input) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What of a plan is compared? The same facts from ours and from upstream's, with names as `namespace/name`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use model::plan::{Plan, RefusalKind};
 use model::price::Price;
@@ -99,6 +100,33 @@ impl Outcome {
             unplaced: in_one_order(&plan.errors),
             ignored: in_one_order(&plan.ignored),
         }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for claim in &self.claims {
+            let pods: Vec<&str> = claim.pods.iter().map(String::as_str).collect();
+            let requirements = serde_json::to_string(&claim.requirements).unwrap_or_default();
+            let price = claim.price.map_or_else(String::new, |price| price.to_string());
+            writeln!(
+                f,
+                "  claim {} {price} {} types {}",
+                claim.node_pool,
+                claim.types.len(),
+                pods.join(" ")
+            )?;
+            writeln!(f, "    {requirements}")?;
+        }
+        self.on_nodes
+            .iter()
+            .try_for_each(|(pod, node)| writeln!(f, "  {node} {pod}"))?;
+        self.unplaced
+            .iter()
+            .try_for_each(|(pod, why)| writeln!(f, "  unplaced {pod}: {why}"))?;
+        self.ignored
+            .iter()
+            .try_for_each(|(pod, why)| writeln!(f, "  ignored {pod}: {why}"))
     }
 }
 
