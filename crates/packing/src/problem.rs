@@ -11,6 +11,7 @@ use model::{
     resources::{ResourceList, ResourceName},
     snapshot::Snapshot,
     vocabulary::Vocabulary,
+    volume::Volumes,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -117,7 +118,10 @@ impl Problem {
         let mut tolerance = Tolerance::default();
         let node_taints = nodes.iter().map(|node| tolerance.taints(&node.taints)).collect();
         let node_room = nodes.iter().flat_map(|node| lanes.offered(&node.remaining)).collect();
-        let is_overdrawn = |node: &StateNode| node.remaining.iter().any(|(_, left)| left.is_negative());
+        let is_overdrawn = |node: &StateNode| {
+            let is_negative = node.remaining.iter().any(|(_, left)| left.is_negative());
+            is_negative || node.volumes.check(&Volumes::default()).is_err()
+        };
         let overdrawn = nodes.iter().map(is_overdrawn).collect();
         let index = index_of(&templates, &lanes, &vocabulary);
         if let Some(devices) = &mut devices {
