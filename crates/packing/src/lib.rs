@@ -16,6 +16,7 @@ mod ladder;
 mod lanes;
 mod limits;
 pub mod options;
+mod portfolio;
 mod problem;
 mod refusal;
 mod reserved;
@@ -30,6 +31,7 @@ mod variant;
 use model::{plan::Plan, snapshot::Snapshot};
 
 pub use options::{Options, Packing, ReservedMode};
+pub use portfolio::{Contender, Report};
 pub use run::Work;
 
 use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
@@ -46,4 +48,17 @@ pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
     plan.unplaced
         .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
     plan
+}
+
+/// The cheapest plan found for the pods of a snapshot that need a place, and how the race for it went.
+pub fn cheapest(snapshot: &Snapshot, options: &Options) -> (Plan, Report) {
+    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
+    let ignored = demand.ignored.clone();
+    let problem = Problem::new(snapshot, demand, supply, options);
+    let (mut run, left, report) = portfolio::best(&problem);
+    let mut plan = finish::plan(&mut run, &left);
+    plan.unplaced.extend(ignored);
+    plan.unplaced
+        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
+    (plan, report)
 }
