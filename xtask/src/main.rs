@@ -66,3 +66,29 @@ fn main() -> ExitCode {
 fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most of them need Go or minutes, so they are only parsed.
+    #[test]
+    fn the_commands_of_the_readme_exist() {
+        let page = std::fs::read_to_string(run::root().join("README.md")).unwrap();
+        let commands = page.lines().filter_map(|line| line.strip_prefix("$ cargo xtask "));
+        let mut count = 0;
+        for command in commands {
+            let command = command.split(" #").next().unwrap_or_default();
+            // Quotes hold a pattern together.
+            let words = command.split('\'').enumerate().flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().collect(),
+                _ => vec![part],
+            });
+            if let Err(error) = Cli::try_parse_from(std::iter::once("xtask").chain(words)) {
+                panic!("README.md: cargo xtask {command}: {error}");
+            }
+            count += 1;
+        }
+        assert!(count >= 6, "only {count} commands found in README.md");
+    }
+}

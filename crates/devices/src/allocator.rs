@@ -6,6 +6,7 @@ use std::{
 };
 
 use model::{
+    bitset::BitSet,
     object::{NodeName, Pod, Text, Uid},
     quantity::Quantity,
     requirement::Requirements,
@@ -17,12 +18,12 @@ use crate::{
     allocated,
     claim::Claim,
     host::Host,
-    id::{ClaimId, HostId, TypeId},
+    id::{ClaimId, HostId, KindId, TypeId},
     inventory::Inventory,
-    ledger::{Ledger, TypeUsage},
+    ledger::{KindUsage, Ledger},
     pool::Pool,
     reach::LENIENT,
-    search::{Pick, Search},
+    search::{Memory, Pick, Search},
     wish::{Offered, Wish},
 };
 
@@ -73,7 +74,7 @@ pub struct Allocation {
 #[derive(Debug)]
 struct Grant {
     host: HostId,
-    usage: Vec<(TypeId, TypeUsage)>,
+    taken: Vec<(KindId, BitSet, KindUsage)>,
     claims: Vec<(ClaimId, ClaimAllocation)>,
     pools: Arc<[Pool]>,
 }
@@ -87,9 +88,17 @@ pub struct ClaimAllocation {
     pub requirements: Requirements,
     /// Some device comes with the node: no other node can use the claim.
     pub is_node_local: bool,
-    /// The devices, by the type the host may become.
-    pub devices: BTreeMap<TypeId, Vec<AllocatedDevice>>,
-    contributed: BTreeMap<TypeId, Requirements>,
+    /// By the kind of types the host may become.
+    granted: BTreeMap<KindId, Granted>,
+}
+
+/// What a claim got for one kind of types.
+#[derive(Debug, Clone, PartialEq)]
+struct Granted {
+    types: BitSet,
+    devices: Vec<AllocatedDevice>,
+    /// What the devices ask of the host.
+    asked: Requirements,
 }
 
 /// One device of a claim.
@@ -114,6 +123,7 @@ pub struct Allocator {
     /// What a host that got devices still sees.
     pools: BTreeMap<HostId, Arc<[Pool]>>,
     claims: BTreeMap<ClaimId, ClaimAllocation>,
+    matches_by_name: bool,
 }
 
 impl Allocator {
@@ -137,6 +147,18 @@ impl Allocator {
             moving: Arc::new(moving),
             pools: BTreeMap::new(),
             claims: BTreeMap::new(),
+            matches_by_name: false,
+        }
+    }
+
+    /// Makes upstream's mistake: within one attempt it remembers by a device's name whether it matches a request, so
+    /// that `gpu-0` of the first instance type speaks for `gpu-0` of all others. A type may be refused whose device
+    /// would do, or kept although its device will not. Only for comparing plans with upstream's.
+    #[must_use]
+    pub fn matching_by_name(self) -> Self {
+        Self {
+            matches_by_name: true,
+            ..self
         }
     }
 
@@ -170,32 +192,33 @@ impl Allocator {
             return Ok(all_types(requirements));
         }
         let pools = self.visible_pools(host, &requirements, vocabulary);
-        let wishes = self.wishes(host, &open, &pools)?;
+        let kinds = self.kinds(host);
+        let wishes = self.wishes(host, &kinds, &open, &pools)?;
         let search = Search {
             inventory: &self.inventory,
             ledger: &self.ledger,
             vocabulary,
             host,
             wishes: &wishes,
-            instance_type: TypeId::UNLISTED,
+            kind: KindId::BARE,
             requirements,
             pools: Arc::clone(&pools),
             picks: Vec::new(),
-            usage: TypeUsage::default(),
+            usage: KindUsage::default(),
             pins: Vec::new(),
             steps: 0,
+            memory: self.matches_by_name.then(Memory::new),
         };
-        self.search(search, &pools)
+        self.search(search, &kinds, &pools)
     }
 
     /// Makes an allocation real, and gives back what it holds for types that are not `kept`.
     pub fn commit(&mut self, allocation: Allocation, kept: &[TypeId], vocabulary: &Vocabulary) {
         let Some(grant) = allocation.grant else { return };
-        self.ledger.commit(grant.host, &grant.usage);
+        self.ledger.commit(grant.host, &grant.taken);
         self.pools.insert(grant.host, grant.pools);
         self.claims.extend(grant.claims);
-        let kept: BTreeSet<&TypeId> = kept.iter().collect();
-        let dropped: Vec<TypeId> = allocation.types.into_iter().filter(|it| !kept.contains(it)).collect();
+        let dropped = type_set(&allocation.types).difference(&type_set(kept));
         if !dropped.is_empty() {
             self.release(grant.host, &dropped, vocabulary);
         }
@@ -204,7 +227,7 @@ impl Allocator {
     /// The drivers of the devices a host got, sorted: the value of `karpenter.sh/requested-dra-drivers`, joined by commas.
     pub fn requested_drivers(&self, host: HostId) -> Vec<Text> {
         let claims = self.claims.values().filter(|claim| claim.host == host);
-        let devices = claims.flat_map(|claim| claim.devices.values().flatten());
+        let devices = claims.flat_map(|claim| claim.granted.values().flat_map(|granted| &granted.devices));
         let drivers: BTreeSet<&Text> = devices.map(|device| &device.id.driver).collect();
         drivers.into_iter().cloned().collect()
     }
@@ -218,7 +241,7 @@ impl Allocator {
     }
 
     /// Gives back what types hold that the host can no longer become.
-    fn release(&mut self, host: HostId, dropped: &[TypeId], vocabulary: &Vocabulary) {
+    fn release(&mut self, host: HostId, dropped: &BitSet, vocabulary: &Vocabulary) {
         self.ledger.release(host, dropped);
         for claim in self.claims.values_mut().filter(|claim| claim.host == host) {
             claim.release(dropped, vocabulary);
@@ -284,11 +307,30 @@ impl Allocator {
         }
     }
 
-    fn wishes(&self, host: &Host<'_>, open: &[ClaimId], pools: &[Pool]) -> Result<Vec<Wish<'_>>, DraError> {
+    /// The kinds of types the host may become, in the order of their first types.
+    fn kinds(&self, host: &Host<'_>) -> Vec<KindId> {
+        let (mut seen, mut kinds) = (BitSet::default(), Vec::new());
+        for instance_type in host.types {
+            let kind = self.inventory.kind(*instance_type);
+            if !seen.contains(kind.0) {
+                seen.insert(kind.0);
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
+    fn wishes(
+        &self,
+        host: &Host<'_>,
+        kinds: &[KindId],
+        open: &[ClaimId],
+        pools: &[Pool],
+    ) -> Result<Vec<Wish<'_>>, DraError> {
         let offered = Offered {
             inventory: &self.inventory,
             pools,
-            types: if host.has_templates { host.types } else { &[] },
+            kinds: if host.has_templates { kinds } else { &[] },
         };
         let claims = open
             .iter()
@@ -303,30 +345,34 @@ impl Allocator {
             .collect()
     }
 
-    fn search(&self, mut search: Search<'_>, pools: &Arc<[Pool]>) -> Result<Allocation, DraError> {
+    /// One search per kind of types: the types of a kind have the same devices and have taken the same ones, so they
+    /// would find the same. What later kinds add to the requirements does not change what an earlier one found.
+    fn search(&self, mut search: Search<'_>, kinds: &[KindId], pools: &Arc<[Pool]>) -> Result<Allocation, DraError> {
         let (host, vocabulary) = (search.host, search.vocabulary);
         let mut claims: Vec<ClaimAllocation> = search.wishes.iter().map(|_| ClaimAllocation::new(host.id)).collect();
-        let (mut types, mut usage) = (Vec::new(), Vec::new());
-        for instance_type in host.types {
-            if search.is_exhausted() {
+        let mut taken = BTreeMap::new();
+        for kind in kinds {
+            let is_found = search.run(*kind, pools);
+            if search.is_exhausted() && self.has_types_after(host, *kind) {
                 return Err(DraError::Exhausted);
             }
-            if !search.run(*instance_type, pools) {
+            if !is_found {
                 continue;
             }
-            types.push(*instance_type);
-            usage.push((*instance_type, std::mem::take(&mut search.usage)));
+            taken.insert(*kind, (BitSet::default(), std::mem::take(&mut search.usage)));
             for pick in &search.picks {
                 if let Some(claim) = claims.get_mut(pick.wish) {
-                    claim.add(*instance_type, pick, &self.inventory, vocabulary);
+                    claim.add(*kind, pick, &self.inventory, vocabulary);
                 }
             }
         }
-        if types.is_empty() {
+        if taken.is_empty() {
             return Err(DraError::NoInstanceType);
         }
+        let types = self.surviving(host, &mut taken);
         let mut requirements = Requirements::default();
         for claim in &mut claims {
+            claim.set_types(&taken);
             claim.combine(vocabulary);
             requirements.add_all(&claim.requirements, vocabulary);
         }
@@ -336,7 +382,10 @@ impl Allocator {
             .narrowed(pools, &search.requirements, host.node_name, vocabulary);
         let grant = Grant {
             host: host.id,
-            usage,
+            taken: taken
+                .into_iter()
+                .map(|(kind, (types, usage))| (kind, types, usage))
+                .collect(),
             claims: search.wishes.iter().map(|wish| wish.id).zip(claims).collect(),
             pools: left.into(),
         };
@@ -346,6 +395,29 @@ impl Allocator {
             grant: Some(grant),
         })
     }
+
+    /// Whether some type was still to be tried when the search of a kind ran out of steps: upstream looks at the time
+    /// before each type, so the last one may run out of it and merely not be found.
+    fn has_types_after(&self, host: &Host<'_>, kind: KindId) -> bool {
+        let first = host.types.iter().position(|it| self.inventory.kind(*it) == kind);
+        first.is_some_and(|at| at + 1 < host.types.len())
+    }
+
+    /// The host's types of the kinds that were found devices for; each kind learns which they are.
+    fn surviving(&self, host: &Host<'_>, taken: &mut BTreeMap<KindId, (BitSet, KindUsage)>) -> Vec<TypeId> {
+        let mut types = Vec::new();
+        for instance_type in host.types {
+            if let Some((set, _)) = taken.get_mut(&self.inventory.kind(*instance_type)) {
+                set.insert(instance_type.bit());
+                types.push(*instance_type);
+            }
+        }
+        types
+    }
+}
+
+fn type_set(types: &[TypeId]) -> BitSet {
+    types.iter().map(|it| it.bit()).collect()
 }
 
 /// What a claim has before the attempt.
@@ -357,47 +429,65 @@ enum Held<'a> {
 }
 
 impl ClaimAllocation {
+    /// The devices the claim gets if its host becomes the type.
+    pub fn devices(&self, instance_type: TypeId) -> &[AllocatedDevice] {
+        let mut granted = self.granted.values();
+        let found = granted.find(|granted| granted.types.contains(instance_type.bit()));
+        found.map_or(&[], |granted| &granted.devices)
+    }
+
     fn new(host: HostId) -> Self {
         Self {
             host,
             requirements: Requirements::default(),
             is_node_local: false,
-            devices: BTreeMap::new(),
-            contributed: BTreeMap::new(),
+            granted: BTreeMap::new(),
         }
     }
 
-    fn add(&mut self, instance_type: TypeId, pick: &Pick<'_>, inventory: &Inventory, vocabulary: &Vocabulary) {
+    fn add(&mut self, kind: KindId, pick: &Pick<'_>, inventory: &Inventory, vocabulary: &Vocabulary) {
         let Some(id) = inventory.devices.name(pick.offer.identity) else {
             return;
         };
+        let granted = self.granted.entry(kind).or_insert_with(|| Granted {
+            types: BitSet::default(),
+            devices: Vec::new(),
+            asked: Requirements::default(),
+        });
         if let Some(topology) = &pick.offer.topology {
-            let contributed = self.contributed.entry(instance_type).or_default();
-            contributed.add_all(topology, vocabulary);
+            granted.asked.add_all(topology, vocabulary);
         }
-        self.is_node_local |= pick.offer.is_template;
-        self.devices.entry(instance_type).or_default().push(AllocatedDevice {
+        granted.devices.push(AllocatedDevice {
             id: id.clone(),
             is_template: pick.offer.is_template,
             request: pick.request.to_string(),
             consumed: pick.consumed.clone(),
         });
+        self.is_node_local |= pick.offer.is_template;
+    }
+
+    fn set_types(&mut self, taken: &BTreeMap<KindId, (BitSet, KindUsage)>) {
+        for (kind, granted) in &mut self.granted {
+            if let Some((types, _)) = taken.get(kind) {
+                granted.types.clone_from(types);
+            }
+        }
     }
 
     /// A claim that once was node-local stays so, even if all types that made it so are gone.
-    fn release(&mut self, dropped: &[TypeId], vocabulary: &Vocabulary) {
-        for instance_type in dropped {
-            self.devices.remove(instance_type);
-            self.contributed.remove(instance_type);
+    fn release(&mut self, dropped: &BitSet, vocabulary: &Vocabulary) {
+        for granted in self.granted.values_mut() {
+            granted.types = granted.types.difference(dropped);
         }
+        self.granted.retain(|_, granted| !granted.types.is_empty());
         self.combine(vocabulary);
     }
 
     /// The host may become any of its types, so other nodes must do for all of them.
     fn combine(&mut self, vocabulary: &Vocabulary) {
         self.requirements = Requirements::default();
-        for contributed in self.contributed.values() {
-            self.requirements.add_all(contributed, vocabulary);
+        for granted in self.granted.values() {
+            self.requirements.add_all(&granted.asked, vocabulary);
         }
     }
 }

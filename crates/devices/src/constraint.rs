@@ -9,7 +9,7 @@ use crate::{
     binding::Bindings,
     claim::RequestName,
     device::{Identity, Offer},
-    id::TypeId,
+    id::KindId,
 };
 
 /// An attribute that must have the same value on all devices of some requests.
@@ -46,14 +46,14 @@ impl<'a> Pin<'a> {
         constraint: &MatchAttribute,
         offer: &'a Offer,
         bindings: &Bindings,
-        instance_type: TypeId,
+        kind: KindId,
     ) -> bool {
         let value = offer.attribute(&constraint.attribute);
         let fits = match (self.devices.first(), self.value, value) {
             (None, _, Some(_)) => true,
-            (None, _, None) => bindings.has(instance_type, &constraint.attribute, offer.identity),
+            (None, _, None) => bindings.has(kind, &constraint.attribute, offer.identity),
             (Some(_), Some(pinned), Some(value)) => is_equal(pinned, value),
-            (Some(first), None, None) => bindings.binds(instance_type, &constraint.attribute, *first, offer.identity),
+            (Some(first), None, None) => bindings.binds(kind, &constraint.attribute, *first, offer.identity),
             (Some(_), ..) => false,
         };
         if fits {

@@ -11,18 +11,36 @@ pub enum HostId {
     Claim(u32),
 }
 
-/// An instance type, by its place in the catalogue.
+/// An instance type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeId(pub(crate) u32);
+pub struct TypeId(u32);
 
 impl TypeId {
     /// The type of a node that no NodePool of the run offers: it has no devices to come and no attribute bindings.
-    pub const UNLISTED: Self = Self(u32::MAX);
+    pub const UNLISTED: Self = Self(0);
+
+    pub(crate) fn at(position: usize) -> Self {
+        Self(number(position).saturating_add(1))
+    }
 
     /// Its place in the catalogue.
-    pub fn position(self) -> usize {
-        self.0 as usize
+    pub fn position(self) -> Option<usize> {
+        self.0.checked_sub(1).map(|at| at as usize)
     }
+
+    /// As a member of a set of types.
+    pub(crate) fn bit(self) -> u32 {
+        self.0
+    }
+}
+
+/// Instance types that come with the same devices. What is found out for one holds for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct KindId(pub(crate) u32);
+
+impl KindId {
+    /// Types that come with no devices.
+    pub(crate) const BARE: Self = Self(0);
 }
 
 /// A ResourceClaim of the snapshot.

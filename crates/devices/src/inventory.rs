@@ -1,11 +1,14 @@
 //! Everything about devices that does not change during a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use model::{
-    object::{NodeName, ResourceSlice, Text},
+    object::{List, NodeName, ResourceSlice, Text},
     quantity::Quantity,
-    snapshot::{CatalogType, Snapshot},
+    snapshot::{CatalogType, DynamicResources, Snapshot},
     vocabulary::Vocabulary,
 };
 
@@ -13,7 +16,7 @@ use crate::{
     binding::Bindings,
     claim::Claims,
     device::{Counter, Devices, positions},
-    id::{TypeId, number},
+    id::{KindId, TypeId, number},
     ledger::Tally,
     pool::Pools,
     selector::{ExpressionNumber, Selectors},
@@ -27,16 +30,18 @@ pub(crate) struct Inventory {
     pub(crate) bindings: Bindings,
     pub(crate) claims: Claims,
     selectors: Selectors,
-    types: Vec<TypeDevices>,
+    kinds: Vec<Kind>,
+    /// By place of the type in the catalogue.
+    type_kinds: Vec<KindId>,
     type_ids: BTreeMap<Text, TypeId>,
 }
 
-/// What an instance type comes with.
+/// What some instance types come with.
 #[derive(Debug, Default)]
-struct TypeDevices {
-    /// Places of its devices.
+struct Kind {
+    /// Places of the devices.
     devices: Vec<u32>,
-    /// What its devices draw from.
+    /// What the devices draw from.
     counters: Tally<Counter>,
 }
 
@@ -48,45 +53,61 @@ impl Inventory {
         let slices = snapshot.objects().resource_slices.iter();
         let counted = slices.filter(|slice| node_owner(slice).is_none_or(|owner| nodes.contains(&owner)));
         inventory.pools = Pools::new(counted, &mut inventory.devices, vocabulary);
-        for instance_type in &snapshot.catalog().instance_types {
-            inventory.add_type(instance_type);
-        }
+        inventory.add_types(&snapshot.catalog().instance_types);
         inventory.selectors.seal(inventory.devices.profiles.len());
         inventory
     }
 
-    fn add_type(&mut self, instance_type: &CatalogType) {
-        let id = TypeId(number(self.types.len()));
-        let resources = &instance_type.dynamic_resources;
-        let mut held = TypeDevices::default();
+    fn add_types(&mut self, types: &[Arc<CatalogType>]) {
+        let mut known = HashMap::from([((List::default(), List::default()), KindId::BARE)]);
+        self.kinds.push(Kind::default());
+        for (at, instance_type) in types.iter().enumerate() {
+            let resources = &instance_type.dynamic_resources;
+            let key = (
+                resources.resource_slice_templates.clone(),
+                resources.attribute_bindings.clone(),
+            );
+            let kind = *known.entry(key).or_insert_with(|| self.add_kind(resources));
+            self.type_kinds.push(kind);
+            self.type_ids.insert(instance_type.name.as_str().into(), TypeId::at(at));
+        }
+    }
+
+    fn add_kind(&mut self, resources: &DynamicResources) -> KindId {
+        let id = KindId(number(self.kinds.len()));
+        let mut kind = Kind::default();
         for template in &resources.resource_slice_templates {
             let range = self.devices.add(template, true, None);
-            held.devices.extend(positions(&range));
+            kind.devices.extend(positions(&range));
             let pool = self.devices.pool(&template.driver, &template.pool.name);
             for (counter, amount) in self.devices.tally(pool, &template.shared_counters).iter() {
-                held.counters.set(*counter, amount);
+                kind.counters.set(*counter, amount);
             }
         }
         for binding in &resources.attribute_bindings {
             self.bindings.add(id, binding, &mut self.devices);
         }
-        self.types.push(held);
-        self.type_ids.insert(instance_type.name.as_str().into(), id);
+        self.kinds.push(kind);
+        id
     }
 
     pub(crate) fn type_id(&self, name: &str) -> Option<TypeId> {
         self.type_ids.get(name).copied()
     }
 
-    /// Places of the devices a type comes with.
-    pub(crate) fn template_devices(&self, instance_type: TypeId) -> &[u32] {
-        let held = self.types.get(instance_type.position());
-        held.map_or(&[], |held| &held.devices)
+    pub(crate) fn kind(&self, instance_type: TypeId) -> KindId {
+        let kind = instance_type.position().and_then(|at| self.type_kinds.get(at));
+        kind.copied().unwrap_or(KindId::BARE)
     }
 
-    /// What a counter of a type's devices to come holds in total.
-    pub(crate) fn template_counter(&self, instance_type: TypeId, counter: Counter) -> Option<Quantity> {
-        self.types.get(instance_type.position())?.counters.get(&counter)
+    /// Places of the devices to come.
+    pub(crate) fn template_devices(&self, kind: KindId) -> &[u32] {
+        self.kinds.get(kind.0 as usize).map_or(&[], |kind| &kind.devices)
+    }
+
+    /// What a counter of devices to come holds in total.
+    pub(crate) fn template_counter(&self, kind: KindId, counter: Counter) -> Option<Quantity> {
+        self.kinds.get(kind.0 as usize)?.counters.get(&counter)
     }
 
     /// Whether the device at a place matches all the expressions.

@@ -1,16 +1,16 @@
 //! What is taken already: by claims of the cluster, and by this run so far.
 //!
-//! A NodeClaim of the run is many instance types at once and will become one of them. Each type has taken its own
-//! devices; towards other hosts all of them count, and of shared amounts the most any one type has taken. When a type
-//! is dropped, so is what only it had taken.
+//! A NodeClaim of the run is many instance types at once and will become one of them. Each kind of types has taken its
+//! own devices; towards other hosts all of them count, and of shared amounts the most any one kind has taken. When the
+//! last type of a kind is dropped, so is what the kind had taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::quantity::Quantity;
+use model::{bitset::BitSet, quantity::Quantity};
 
 use crate::{
     device::{Counter, Dimension, Identity, Offer},
-    id::{HostId, TypeId},
+    id::{HostId, KindId},
 };
 
 /// Amounts by what they are of.
@@ -93,13 +93,20 @@ impl Usage {
     }
 }
 
-/// What one instance type of one host has taken.
+/// What one kind of types of one host has taken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TypeUsage {
+pub(crate) struct KindUsage {
     /// Of published devices.
     pub(crate) cluster: Usage,
-    /// Of devices that come with the type.
+    /// Of devices that come with the types.
     pub(crate) template: Usage,
+}
+
+/// What one kind of types of one host holds, and for which types.
+#[derive(Debug, Clone, Default)]
+struct Holding {
+    types: BitSet,
+    usage: KindUsage,
 }
 
 /// What is taken already.
@@ -109,10 +116,10 @@ pub(crate) struct Ledger {
     allocated: Usage,
     /// What the pools' counters hold beyond the cluster's claims.
     budget: Tally<Counter>,
-    hosts: BTreeMap<HostId, BTreeMap<TypeId, TypeUsage>>,
+    hosts: BTreeMap<HostId, BTreeMap<KindId, Holding>>,
     /// Who holds a published device that has one holder.
-    holders: BTreeMap<Identity, BTreeSet<(HostId, TypeId)>>,
-    /// Over all hosts, of each what its hungriest type has taken.
+    holders: BTreeMap<Identity, BTreeSet<(HostId, KindId)>>,
+    /// Over all hosts, of each what its hungriest kind has taken.
     counters: Tally<Counter>,
     capacity: Tally<Dimension>,
 }
@@ -126,15 +133,15 @@ impl Ledger {
         }
     }
 
-    /// Whether a device of one holder cannot be had by this type of this host. Another type of the same host does not
+    /// Whether a device of one holder cannot be had by this kind of this host. Another kind of the same host does not
     /// stand in the way: only one of them will be launched.
-    pub(crate) fn is_taken(&self, offer: &Offer, host: HostId, instance_type: TypeId) -> bool {
+    pub(crate) fn is_taken(&self, offer: &Offer, host: HostId, kind: KindId) -> bool {
         if offer.is_template {
             return self
-                .usage(host, instance_type)
+                .usage(host, kind)
                 .is_some_and(|usage| usage.template.devices.contains(&offer.identity));
         }
-        let stands_in_the_way = |holder: &(HostId, TypeId)| holder.0 != host || holder.1 == instance_type;
+        let stands_in_the_way = |holder: &(HostId, KindId)| holder.0 != host || holder.1 == kind;
         self.allocated.devices.contains(&offer.identity)
             || self
                 .holders
@@ -143,15 +150,9 @@ impl Ledger {
     }
 
     /// How much of a dimension of a shared device is in use.
-    pub(crate) fn consumed(
-        &self,
-        dimension: &Dimension,
-        offer: &Offer,
-        host: HostId,
-        instance_type: TypeId,
-    ) -> Quantity {
+    pub(crate) fn consumed(&self, dimension: &Dimension, offer: &Offer, host: HostId, kind: KindId) -> Quantity {
         if offer.is_template {
-            let usage = self.usage(host, instance_type);
+            let usage = self.usage(host, kind);
             return usage.map_or(Quantity::ZERO, |usage| usage.template.capacity.amount(dimension));
         }
         self.allocated.capacity.amount(dimension) + self.capacity.amount(dimension)
@@ -164,68 +165,71 @@ impl Ledger {
             .map(|budget| budget - self.counters.amount(&counter))
     }
 
-    /// What this type of this host has drawn from a counter of its devices to come.
-    pub(crate) fn drawn(&self, counter: Counter, host: HostId, instance_type: TypeId) -> Quantity {
-        let usage = self.usage(host, instance_type);
+    /// What this kind of this host has drawn from a counter of its devices to come.
+    pub(crate) fn drawn(&self, counter: Counter, host: HostId, kind: KindId) -> Quantity {
+        let usage = self.usage(host, kind);
         usage.map_or(Quantity::ZERO, |usage| usage.template.counters.amount(&counter))
     }
 
-    pub(crate) fn commit(&mut self, host: HostId, usage: &[(TypeId, TypeUsage)]) {
-        self.change(host, |types| {
-            for (instance_type, more) in usage {
-                let held = types.entry(*instance_type).or_default();
-                held.cluster.add_all(&more.cluster);
-                held.template.add_all(&more.template);
+    /// Adds what the types of each kind have taken.
+    pub(crate) fn commit(&mut self, host: HostId, taken: &[(KindId, BitSet, KindUsage)]) {
+        self.change(host, |kinds| {
+            for (kind, types, usage) in taken {
+                let held = kinds.entry(*kind).or_default();
+                held.types = held.types.union(types);
+                held.usage.cluster.add_all(&usage.cluster);
+                held.usage.template.add_all(&usage.template);
             }
         });
-        for (instance_type, usage) in usage {
+        for (kind, _, usage) in taken {
             for device in &usage.cluster.devices {
-                let holders = self.holders.entry(*device).or_default();
-                holders.insert((host, *instance_type));
+                self.holders.entry(*device).or_default().insert((host, *kind));
             }
         }
     }
 
-    pub(crate) fn release(&mut self, host: HostId, dropped: &[TypeId]) {
-        let held = |ledger: &Self, instance_type: TypeId| {
-            let usage = ledger.usage(host, instance_type);
-            usage.map(|usage| usage.cluster.devices.clone()).unwrap_or_default()
-        };
-        for instance_type in dropped {
-            for device in held(self, *instance_type) {
+    /// Drops types, and with the last type of a kind all that the kind had taken.
+    pub(crate) fn release(&mut self, host: HostId, dropped: &BitSet) {
+        let mut gone = Vec::new();
+        self.change(host, |kinds| {
+            for holding in kinds.values_mut() {
+                holding.types = holding.types.difference(dropped);
+            }
+            gone.extend(kinds.extract_if(.., |_, holding| holding.types.is_empty()));
+        });
+        for (kind, holding) in gone {
+            for device in holding.usage.cluster.devices {
                 if let Some(holders) = self.holders.get_mut(&device) {
-                    holders.remove(&(host, *instance_type));
+                    holders.remove(&(host, kind));
                 }
             }
         }
-        self.change(host, |types| {
-            types.retain(|instance_type, _| !dropped.contains(instance_type));
-        });
     }
 
     /// Changes what a host's types have taken, and what that means to other hosts.
-    fn change(&mut self, host: HostId, change: impl FnOnce(&mut BTreeMap<TypeId, TypeUsage>)) {
-        let types = self.hosts.entry(host).or_default();
-        let (counters, capacity) = most(types);
-        change(types);
-        let (new_counters, new_capacity) = most(types);
+    fn change(&mut self, host: HostId, change: impl FnOnce(&mut BTreeMap<KindId, Holding>)) {
+        let kinds = self.hosts.entry(host).or_default();
+        let (counters, capacity) = most(kinds);
+        change(kinds);
+        let (new_counters, new_capacity) = most(kinds);
         self.counters.subtract_all(&counters);
         self.counters.add_all(&new_counters);
         self.capacity.subtract_all(&capacity);
         self.capacity.add_all(&new_capacity);
     }
 
-    fn usage(&self, host: HostId, instance_type: TypeId) -> Option<&TypeUsage> {
-        self.hosts.get(&host)?.get(&instance_type)
+    fn usage(&self, host: HostId, kind: KindId) -> Option<&KindUsage> {
+        let holding = self.hosts.get(&host)?.get(&kind)?;
+        Some(&holding.usage)
     }
 }
 
-/// Of each counter and dimension the most that any of the types has taken.
-fn most(types: &BTreeMap<TypeId, TypeUsage>) -> (Tally<Counter>, Tally<Dimension>) {
+/// Of each counter and dimension the most that any of the kinds has taken.
+fn most(kinds: &BTreeMap<KindId, Holding>) -> (Tally<Counter>, Tally<Dimension>) {
     let mut most = (Tally::default(), Tally::default());
-    for usage in types.values() {
-        most.0.raise_to(&usage.cluster.counters);
-        most.1.raise_to(&usage.cluster.capacity);
+    for holding in kinds.values() {
+        most.0.raise_to(&holding.usage.cluster.counters);
+        most.1.raise_to(&holding.usage.cluster.capacity);
     }
     most
 }

@@ -1,11 +1,11 @@
-//! Which devices satisfy all claims at once, for one instance type of one host? A depth-first search over claims,
+//! Which devices satisfy all claims at once, for one kind of instance types of one host? A depth-first search over claims,
 //! requests, alternatives and devices, that takes the first solution it meets: published devices first, then those
-//! the type comes with.
+//! the types come with.
 //!
 //! Upstream gives one call five seconds. Here a search ends after [`MOST_STEPS`] devices tried, counted over all types
 //! of the call, so that equal inputs give equal plans on any machine.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{object::Text, quantity::Quantity, requirement::Requirements, vocabulary::Vocabulary};
 
@@ -13,11 +13,11 @@ use crate::{
     capacity,
     claim::{Amount, RequestName},
     constraint::{MatchAttribute, Pin},
-    device::{Counter, Offer, PoolNumber},
+    device::{Counter, Identity, Offer, PoolNumber},
     host::Host,
-    id::TypeId,
+    id::KindId,
     inventory::Inventory,
-    ledger::{Ledger, Tally, TypeUsage, Usage},
+    ledger::{KindUsage, Ledger, Tally, Usage},
     pool::{Pool, whole},
     reach::LENIENT,
     wish::{Choice, MOST_DEVICES, Wish},
@@ -37,41 +37,48 @@ pub(crate) struct Pick<'a> {
     pub(crate) consumed: Vec<(Text, Quantity)>,
 }
 
-/// The search for one host, type after type.
+/// The search for one host, kind of types after kind.
 pub(crate) struct Search<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) ledger: &'a Ledger,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) host: &'a Host<'a>,
     pub(crate) wishes: &'a [Wish<'a>],
-    pub(crate) instance_type: TypeId,
-    /// What picked devices ask of the host; it narrows from type to type.
+    pub(crate) kind: KindId,
+    /// What picked devices ask of the host; it narrows from kind to kind.
     pub(crate) requirements: Requirements,
     /// Pools that still reach the host.
     pub(crate) pools: Arc<[Pool]>,
     pub(crate) picks: Vec<Pick<'a>>,
-    pub(crate) usage: TypeUsage,
+    pub(crate) usage: KindUsage,
     /// By wish and constraint.
     pub(crate) pins: Vec<Vec<Pin<'a>>>,
     pub(crate) steps: u64,
+    /// What selectors said of devices by name, when upstream's mistake is to be made.
+    pub(crate) memory: Option<Memory>,
 }
+
+/// Answers of selectors by device name, kind and place in the claims. Upstream keeps them from type to type, although
+/// devices of one name may differ between types.
+pub(crate) type Memory = BTreeMap<(Identity, bool, [usize; 3]), bool>;
 
 /// Where the search is.
 #[derive(Clone, Copy)]
 struct Place<'s, 'a> {
     wish: usize,
     request: usize,
+    alternative: usize,
     choice: &'s Choice<'a>,
     slot: usize,
 }
 
 impl<'a> Search<'a> {
-    /// Looks for devices of one type; on success they are in `picks` and `usage`, and the requirements stay narrowed.
-    pub(crate) fn run(&mut self, instance_type: TypeId, pools: &Arc<[Pool]>) -> bool {
-        self.instance_type = instance_type;
+    /// Looks for devices of one kind of types; on success they are in `picks` and `usage`, and the requirements stay narrowed.
+    pub(crate) fn run(&mut self, kind: KindId, pools: &Arc<[Pool]>) -> bool {
+        self.kind = kind;
         self.pools = Arc::clone(pools);
         self.picks.clear();
-        self.usage = TypeUsage::default();
+        self.usage = KindUsage::default();
         let pins = |wish: &Wish<'_>| wish.constraints.iter().map(|_| Pin::default()).collect();
         self.pins = self.wishes.iter().map(pins).collect();
         self.has_counters_for_all() && self.request(0, 0)
@@ -90,11 +97,12 @@ impl<'a> Search<'a> {
         let Some(choices) = wanted.requests.get(request) else {
             return self.request(wish + 1, 0);
         };
-        choices.iter().any(|choice| {
+        choices.iter().enumerate().any(|(alternative, choice)| {
             let slot = 0;
             self.choice(Place {
                 wish,
                 request,
+                alternative,
                 choice,
                 slot,
             })
@@ -102,7 +110,7 @@ impl<'a> Search<'a> {
     }
 
     fn choice(&mut self, place: Place<'a, 'a>) -> bool {
-        let slots = place.choice.slots(self.instance_type);
+        let slots = place.choice.slots(self.kind);
         let held = self.picks.iter().filter(|pick| pick.wish == place.wish).count();
         let is_empty = place.choice.query.amount == Amount::All && slots == 0;
         !is_empty && held + slots <= MOST_DEVICES && self.slot(place)
@@ -112,11 +120,11 @@ impl<'a> Search<'a> {
         if self.is_exhausted() {
             return false;
         }
-        if place.slot >= place.choice.slots(self.instance_type) {
+        if place.slot >= place.choice.slots(self.kind) {
             return self.request(place.wish, place.request + 1);
         }
         if place.choice.query.amount == Amount::All {
-            let next = place.choice.all(self.instance_type).nth(place.slot);
+            let next = place.choice.all(self.kind).nth(place.slot);
             return next.is_some_and(|at| self.attempt(place, at));
         }
         self.any_published(place) || self.any_template(place)
@@ -145,7 +153,7 @@ impl<'a> Search<'a> {
         if !self.host.has_templates {
             return false;
         }
-        let devices = self.inventory.template_devices(self.instance_type);
+        let devices = self.inventory.template_devices(self.kind);
         devices.iter().any(|at| self.attempt(place, *at))
     }
 
@@ -159,9 +167,7 @@ impl<'a> Search<'a> {
         let Some(consumed) = self.available(place, offer) else {
             return false;
         };
-        // An expression that cannot be evaluated matches nothing here.
-        let is_match = inventory.matches(&place.choice.query.selectors, at).unwrap_or(false);
-        if !is_match || !self.pin(place, offer) {
+        if !self.matches(place, offer, at) || !self.pin(place, offer) {
             return false;
         }
         let before = offer
@@ -186,6 +192,23 @@ impl<'a> Search<'a> {
         false
     }
 
+    /// Whether the device is one the request means. An expression that cannot be evaluated matches nothing here.
+    fn matches(&mut self, place: Place<'_, '_>, offer: &Offer, at: u32) -> bool {
+        let key = (
+            offer.identity,
+            offer.is_template,
+            [place.wish, place.request, place.alternative],
+        );
+        if let Some(known) = self.memory.as_ref().and_then(|memory| memory.get(&key)) {
+            return *known;
+        }
+        let answer = self.inventory.matches(&place.choice.query.selectors, at);
+        if let (Some(memory), Ok(answer)) = (&mut self.memory, &answer) {
+            memory.insert(key, *answer);
+        }
+        answer.unwrap_or(false)
+    }
+
     /// What the request would consume of the device, if the device can be had at all.
     fn available(&self, place: Place<'_, '_>, offer: &Offer) -> Option<Vec<(Text, Quantity)>> {
         let consumed = if offer.is_shared {
@@ -202,9 +225,7 @@ impl<'a> Search<'a> {
         let consumed = capacity::consumed(&place.choice.query.capacity, &offer.capacity)?;
         let fits = |(name, amount): &(Text, Quantity)| {
             let dimension = (offer.identity, name.clone());
-            let held = self
-                .ledger
-                .consumed(&dimension, offer, self.host.id, self.instance_type);
+            let held = self.ledger.consumed(&dimension, offer, self.host.id, self.kind);
             let total = offer
                 .capacity
                 .get(name)
@@ -215,8 +236,7 @@ impl<'a> Search<'a> {
     }
 
     fn is_taken(&self, offer: &Offer) -> bool {
-        self.ledger.is_taken(offer, self.host.id, self.instance_type)
-            || self.local(offer).devices.contains(&offer.identity)
+        self.ledger.is_taken(offer, self.host.id, self.kind) || self.local(offer).devices.contains(&offer.identity)
     }
 
     fn has_counters(&self, offer: &Offer) -> bool {
@@ -233,8 +253,8 @@ impl<'a> Search<'a> {
         if !offer.is_template {
             return self.ledger.remaining(counter);
         }
-        let total = self.inventory.template_counter(self.instance_type, counter)?;
-        Some(total - self.ledger.drawn(counter, self.host.id, self.instance_type))
+        let total = self.inventory.template_counter(self.kind, counter)?;
+        Some(total - self.ledger.drawn(counter, self.host.id, self.kind))
     }
 
     /// Whether what was picked so far uses up a counter of the pool.
@@ -262,7 +282,7 @@ impl<'a> Search<'a> {
 
     fn has_counters_for(&self, choice: &Choice<'_>) -> bool {
         let offers = choice
-            .all(self.instance_type)
+            .all(self.kind)
             .filter_map(|at| self.inventory.devices.offers.get(at as usize));
         let mut drawn = [Tally::default(), Tally::default()];
         for offer in offers {
@@ -281,12 +301,12 @@ impl<'a> Search<'a> {
 
     /// Holds the device to the claim's constraints.
     fn pin(&mut self, place: Place<'a, 'a>, offer: &'a Offer) -> bool {
-        let (bindings, instance_type) = (&self.inventory.bindings, self.instance_type);
+        let (bindings, kind) = (&self.inventory.bindings, self.kind);
         let constraints = place_constraints(self.wishes, place);
         let pins = self.pins.get_mut(place.wish).map_or(&mut [][..], Vec::as_mut_slice);
         for (done, (constraint, pin)) in constraints.iter().zip(pins).enumerate() {
             let applies = constraint.applies_to(&place.choice.query.name);
-            if applies && !pin.add(constraint, offer, bindings, instance_type) {
+            if applies && !pin.add(constraint, offer, bindings, kind) {
                 self.unpin(place, constraints.get(..done).unwrap_or_default());
                 return false;
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     claim::{Amount, Claim, Query},
     constraint::MatchAttribute,
-    id::{ClaimId, TypeId},
+    id::{ClaimId, KindId},
     inventory::Inventory,
     pool::Pool,
 };
@@ -28,8 +28,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) query: &'a Query,
     /// For all devices: the published ones, by place.
     published: Vec<u32>,
-    /// For all devices: those of each instance type, by place.
-    templates: BTreeMap<TypeId, Vec<u32>>,
+    /// For all devices: those to come with each kind of types, by place.
+    templates: BTreeMap<KindId, Vec<u32>>,
 }
 
 /// What a host offers.
@@ -37,22 +37,22 @@ pub(crate) struct Choice<'a> {
 pub(crate) struct Offered<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) pools: &'a [Pool],
-    /// The types whose devices to come count; none for a node that has published its own.
-    pub(crate) types: &'a [TypeId],
+    /// The kinds whose devices to come count; none for a node that has published its own.
+    pub(crate) kinds: &'a [KindId],
 }
 
 impl Choice<'_> {
-    /// How many devices a type must provide.
-    pub(crate) fn slots(&self, instance_type: TypeId) -> usize {
+    /// How many devices a type of the kind must provide.
+    pub(crate) fn slots(&self, kind: KindId) -> usize {
         match self.query.amount {
             Amount::Exactly(count) => count,
-            Amount::All => self.published.len() + self.template_count(instance_type),
+            Amount::All => self.published.len() + self.template_count(kind),
         }
     }
 
     /// All the devices a request for all devices must get, published ones first.
-    pub(crate) fn all(&self, instance_type: TypeId) -> impl Iterator<Item = u32> {
-        let templates = self.templates.get(&instance_type).into_iter().flatten();
+    pub(crate) fn all(&self, kind: KindId) -> impl Iterator<Item = u32> {
+        let templates = self.templates.get(&kind).into_iter().flatten();
         self.published.iter().chain(templates).copied()
     }
 
@@ -64,8 +64,8 @@ impl Choice<'_> {
         }
     }
 
-    fn template_count(&self, instance_type: TypeId) -> usize {
-        self.templates.get(&instance_type).map_or(0, Vec::len)
+    fn template_count(&self, kind: KindId) -> usize {
+        self.templates.get(&kind).map_or(0, Vec::len)
     }
 }
 
@@ -98,15 +98,13 @@ impl<'a> Wish<'a> {
             ));
         }
         let choices = self.requests.iter().flatten();
-        let types: BTreeSet<TypeId> = choices.flat_map(|choice| choice.templates.keys().copied()).collect();
-        let too_many = |it: &TypeId| base + self.least(|choice| choice.template_count(*it)) > MOST_DEVICES;
-        let pruned: BTreeSet<TypeId> = types.iter().copied().filter(too_many).collect();
+        let kinds: BTreeSet<KindId> = choices.flat_map(|choice| choice.templates.keys().copied()).collect();
+        let too_many = |it: &KindId| base + self.least(|choice| choice.template_count(*it)) > MOST_DEVICES;
+        let pruned: BTreeSet<KindId> = kinds.iter().copied().filter(too_many).collect();
         for choice in self.requests.iter_mut().flatten() {
-            choice
-                .templates
-                .retain(|instance_type, _| !pruned.contains(instance_type));
+            choice.templates.retain(|kind, _| !pruned.contains(kind));
         }
-        if !types.is_empty() && pruned == types {
+        if !kinds.is_empty() && pruned == kinds {
             return Err(format!(
                 "claim {claim:?}: all instance types pruned, no instance type can satisfy this claim without \
                  exceeding the maximum of {MOST_DEVICES} devices"
@@ -131,22 +129,22 @@ impl<'a> Choice<'a> {
         };
         if query.amount == Amount::All {
             choice.published = published(query, offered)?;
-            for instance_type in offered.types {
-                choice.add_type(*instance_type, offered)?;
+            for kind in offered.kinds {
+                choice.add_kind(*kind, offered)?;
             }
         }
         Ok(choice)
     }
 
     /// A type without devices of its own is not kept in mind; one whose devices do not match only if published ones do.
-    fn add_type(&mut self, instance_type: TypeId, offered: Offered<'_>) -> Result<(), String> {
-        let devices = offered.inventory.template_devices(instance_type);
+    fn add_kind(&mut self, kind: KindId, offered: Offered<'_>) -> Result<(), String> {
+        let devices = offered.inventory.template_devices(kind);
         if devices.is_empty() {
             return Ok(());
         }
         let matching = matching(self.query, devices.iter().copied(), offered.inventory)?;
         if !matching.is_empty() || !self.published.is_empty() {
-            self.templates.insert(instance_type, matching);
+            self.templates.insert(kind, matching);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ pub mod bound;
 mod claims;
 pub mod cost;
 pub mod demand;
+mod device_demand;
 mod finish;
 mod index;
 mod intake;

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     Options,
     demand::{Demand, DemandPod},
+    device_demand::DeviceDemand,
     index::{Index, Mask},
     intake::{Intake, NodeLabels},
     lanes::{self, Lanes},
@@ -52,6 +53,8 @@ pub(crate) struct Problem {
     pub(crate) bound_requirements: Vec<Requirements>,
     pub(crate) node_requirements: Vec<Requirements>,
     pub(crate) avoider_wishes: Vec<u32>,
+    /// None when no pod claims devices, or nobody looks.
+    pub(crate) devices: Option<DeviceDemand>,
     /// Pods in the order they are tried.
     pub(crate) order: Vec<u32>,
 }
@@ -93,6 +96,7 @@ impl Problem {
         let avoiders: Vec<_> = bound.avoiders.iter().map(|(pod, _)| Arc::clone(pod)).collect();
         let policy = snapshot.settings().preference_policy;
         let (intake, avoider_wishes) = Intake::new(&demand.pods, &avoiders, policy, &mut vocabulary);
+        let mut devices = DeviceDemand::new(snapshot, &demand.pods, &intake, &nodes, &mut vocabulary);
         let mut labels = NodeLabels::new(intake.node_keys());
         let node_requirements = nodes
             .iter()
@@ -111,6 +115,9 @@ impl Problem {
         let is_overdrawn = |node: &StateNode| node.remaining.iter().any(|(_, left)| left.is_negative());
         let overdrawn = nodes.iter().map(is_overdrawn).collect();
         let index = index_of(&templates, &lanes, &vocabulary);
+        if let Some(devices) = &mut devices {
+            devices.number_types(&index, &nodes, &templates);
+        }
         let templates = entries(templates, &lanes, &index, &mut tolerance);
         let order = order(&demand.pods, &intake);
         Self {
@@ -135,6 +142,7 @@ impl Problem {
             bound_requirements,
             node_requirements,
             avoider_wishes,
+            devices,
             order,
         }
     }

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod commit;
+mod device;
 mod guided;
 mod probe;
 
@@ -57,6 +58,7 @@ pub(crate) struct Run<'p> {
     pub(crate) limits: Vec<Limits>,
     pub(crate) template_states: Vec<StateId>,
     pub(crate) reserved: Reserved,
+    devices: Option<device::Devices>,
     extras: Extras,
     memo: Memo,
     pub(crate) rules: Rules,
@@ -84,7 +86,7 @@ struct Extras {
     claim_ports: FxHashMap<usize, Vec<(ObjectKey, Vec<model::host_port::HostPort>)>>,
     claim_volumes: FxHashMap<usize, Volumes>,
     /// Alternatives of a pod's volumes as sets, by position in the intake's extras.
-    alternatives: FxHashMap<u32, Vec<SetId>>,
+    alternatives: FxHashMap<u32, Vec<probe::Alternative>>,
 }
 
 /// What was found out and stays true.
@@ -196,6 +198,10 @@ impl<'p> Run<'p> {
             limits,
             template_states,
             reserved: Reserved::new(problem),
+            devices: problem
+                .devices
+                .as_ref()
+                .map(|devices| device::Devices::new(devices.allocator.clone())),
             extras: Extras::default(),
             memo: Memo::default(),
             rules: Rules::default(),
@@ -222,6 +228,9 @@ impl<'p> Run<'p> {
             if self.place(pod) != Outcome::Placed {
                 queue.push_back(pod);
                 lengths.insert(pod, queue.len());
+            }
+            if self.is_exhausted() {
+                break;
             }
         }
         queue.into()

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, all, claim, exactly, gpus, gpus_with, held, node, nothing, slice, template, types};
+use crate::cluster::{Cluster, GPU, all, claim, exactly, gpus, gpus_with, held, node, nothing, slice, template, types};
 
 const CPU: &[&str] = &["cpu"];
 
@@ -256,4 +256,31 @@ fn request_for_all_and_one_for_some_do_not_get_the_same_device() {
     let wish = json!({ "requests": [exactly("one", "gpu", 1), all("all", "gpu")] });
     let mut run = with_pool(2).claim("c", wish).run();
     assert_eq!(run.try_on(claim(0, CPU), &["c"]), nothing());
+}
+
+#[test]
+fn device_of_one_type_does_not_speak_for_its_namesake_of_another() {
+    let wish = || {
+        let expression = format!("device.attributes[\"{GPU}\"].model == \"large\"");
+        let mut request = exactly("gpu", "gpu", 1);
+        request["exactly"]["selectors"] = json!([{ "cel": { "expression": expression } }]);
+        json!({ "requests": [request] })
+    };
+    let cluster = || {
+        Cluster::new()
+            .instance_type("small", &template(&gpus_with("model", &["small"])))
+            .instance_type("large", &template(&gpus_with("model", &["large"])))
+            .claim("c", wish())
+    };
+    let orders: [&[&str]; 2] = [&["small", "large"], &["large", "small"]];
+    for order in orders {
+        assert_eq!(cluster().run().try_on(claim(0, order), &["c"]), types(&["large"]));
+    }
+    // Upstream's mistake, when asked for: the first type decides for both.
+    let by_name = |order| {
+        let mut run = cluster().run();
+        run.allocator = run.allocator.matching_by_name();
+        run.try_on(claim(0, order), &["c"])
+    };
+    assert_eq!(orders.map(by_name), [nothing(), types(&["large", "small"])]);
 }

@@ -32,10 +32,11 @@ fn with_board(board: &Value) -> Cluster {
 fn p1_claim_gets_a_slice_of_a_shared_device() {
     let mut run = with_board(&plain()).claim("c", part(Some("20Gi"))).run();
     assert_eq!(run.put_on(claim(0, ONE_TYPE), &["c"]), types(ONE_TYPE));
+    let instance_type = run.allocator.type_id("gpu-node").unwrap();
     let consumed: Vec<_> = run
         .allocator
         .allocations()
-        .flat_map(|(_, _, allocation)| allocation.devices.values().flatten())
+        .flat_map(|(_, _, allocation)| allocation.devices(instance_type))
         .map(|device| device.consumed.clone())
         .collect();
     assert_eq!(consumed, [vec![("memory".into(), "20Gi".parse().unwrap())]]);

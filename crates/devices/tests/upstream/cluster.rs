@@ -281,7 +281,7 @@ impl Run {
         let id = self.allocator.type_id(instance_type).unwrap_or(TypeId::UNLISTED);
         let mut allocations = self.allocator.allocations();
         let found = allocations.find(|(_, name, _)| name.as_ref() == claim);
-        let devices = found.and_then(|(_, _, allocation)| allocation.devices.get(&id));
+        let devices = found.map(|(_, _, allocation)| allocation.devices(id));
         let text = |device: &devices::AllocatedDevice| {
             let mark = if device.is_template { "*" } else { "" };
             format!("{}: {}/{}{mark}", device.request, device.id.pool, device.id.device)

@@ -63,6 +63,14 @@ impl Run<'_> {
         if extra.has_devices && self.problem.snapshot.settings().ignore_dra_requests {
             return Some(Outcome::DevicesIgnored);
         }
+        let claims = self
+            .problem
+            .devices
+            .as_ref()
+            .and_then(|devices| devices.claims.get(entry.extra as usize));
+        if claims.is_some_and(Result::is_err) {
+            return Some(Outcome::Refused);
+        }
         let has_no_attachments = extra
             .volumes
             .as_ref()

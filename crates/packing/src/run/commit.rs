@@ -17,6 +17,7 @@ impl Run<'_> {
         self.nodes.states[node] = target;
         self.nodes.pods[node].push(candidate.pod);
         self.record(candidate, node, target, problem.node_taints[node]);
+        self.take_devices(None, Some(node));
         if candidate.entry.extra != PLAIN {
             let extra = &problem.intake.extras[candidate.entry.extra as usize];
             if !extra.ports.is_empty() {
@@ -41,6 +42,10 @@ impl Run<'_> {
         self.claims.add(claim, candidate.pod, shape, target, &self.survivors);
         let taints = problem.templates[self.claims.templates[claim] as usize].taints;
         self.record(candidate, self.claim_host(claim), target, taints);
+        if candidate.entry.extra != PLAIN {
+            let rows = self.claims.mask(claim);
+            self.take_devices(Some(&rows), None);
+        }
         if candidate.entry.extra != PLAIN {
             let extra = &problem.intake.extras[candidate.entry.extra as usize];
             if !extra.ports.is_empty() {

@@ -5,11 +5,10 @@ use crate::{
     class::{ClassId, Fit, PodClass, Static},
     node::NodeState,
     plugin::{
-        Plugin,
-        inter_pod_affinity::Kind,
-        node_affinity, node_ports, node_resources_balanced_allocation,
+        Plugin, inter_pod_affinity::Kind, node_affinity, node_ports,
         node_resources_fit::{self, Insufficient, Room},
-        node_unschedulable, node_volume_limits, taint_toleration, volume_binding, volume_zone,
+        node_resources_balanced_allocation, node_unschedulable, node_volume_limits, taint_toleration, volume_binding,
+        volume_zone,
     },
 };
 
@@ -29,10 +28,7 @@ impl Cluster {
     /// [`Cluster::filter`] without spread and affinity.
     pub(crate) fn filter_without_neighbours(&mut self, class: ClassId, node: NodeId) -> Result<(), Refusal> {
         let at = node.index();
-        let refused = self
-            .static_of(class, at)
-            .refused
-            .or_else(|| self.refused_by_room(class, at));
+        let refused = self.static_of(class, at).refused.or_else(|| self.refused_by_room(class, at));
         refused.map_or(Ok(()), |plugin| {
             Err(Refusal {
                 plugin,
@@ -104,37 +100,34 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        relations
-            .hard
-            .iter()
-            .filter_map(|at| self.constraints.get(*at))
-            .all(|entry| {
-                let domain = self.domain(entry.key, node);
-                domain.is_some_and(|domain| entry.constraint.skew(domain) <= entry.constraint.max_skew)
-            })
+        relations.hard.iter().filter_map(|at| self.constraints.get(*at)).all(|entry| {
+            let domain = self.domain(entry.key, node);
+            domain.is_some_and(|domain| entry.constraint.skew(domain) <= entry.constraint.max_skew)
+        })
     }
 
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it: the
     /// least first is the order that keeps all of them even.
+    /// What nothing counts comes first of all: it can do no harm.
     pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> i64 {
         let Some(relations) = self.relations.get(class.index()) else {
             return i64::MIN;
         };
+        if relations.counted_by.is_empty() {
+            return i64::MIN;
+        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
         let skews = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
             Some(entry.constraint.skew(domain))
         });
-        skews.max().unwrap_or(i64::MIN)
+        skews.max().unwrap_or(i64::MIN + 1)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {
         let relations = self.relations.get(class.index());
-        let Some(entry) = relations
-            .and_then(|it| it.affinity)
-            .and_then(|at| self.affinities.get(at))
-        else {
+        let Some(entry) = relations.and_then(|it| it.affinity).and_then(|at| self.affinities.get(at)) else {
             return true;
         };
         let mut all_there = true;
@@ -153,25 +146,12 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        let entries = |ats: &'_ [usize]| ats.iter().filter_map(|at| self.terms.get(*at)).collect::<Vec<_>>();
-        let is_anti = |entry: &&super::TermEntry| entry.term.kind == Kind::AntiAffinity;
-        let clear = |entry: &super::TermEntry, targets: bool| {
-            let counts = if targets {
-                &entry.term.targets
-            } else {
-                &entry.term.owners
-            };
-            self.domain(entry.key, node)
-                .is_none_or(|domain| counts.get(domain) == 0)
+        let anti = |at: &usize| self.terms.get(*at).filter(|entry| entry.term.kind == Kind::AntiAffinity);
+        let count = |entry: &super::TermEntry, counts: &super::Counts| {
+            self.domain(entry.key, node).map_or(0, |domain| counts.get(domain))
         };
-        entries(&relations.owns)
-            .into_iter()
-            .filter(is_anti)
-            .all(|entry| clear(entry, true))
-            && entries(&relations.picked_by)
-                .into_iter()
-                .filter(is_anti)
-                .all(|entry| clear(entry, false))
+        relations.owns.iter().filter_map(anti).all(|it| count(it, &it.term.targets) == 0)
+            && relations.picked_by.iter().filter_map(anti).all(|it| count(it, &it.term.owners) == 0)
     }
 
     fn explain(&self, plugin: Plugin, class: ClassId, node: usize) -> String {

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 
 use model::{object::Text, snapshot::Snapshot};
 
-use super::{Place, Reason, Rule, Verdict, claim::key_of, daemon::daemons, topology::Replay, world::World};
+use super::{
+    Place, Reason, Rule, Verdict,
+    claim::key_of,
+    daemon::daemons,
+    placement::contradicts,
+    topology::Replay,
+    world::World,
+};
 use crate::{NodeId, Plugin, amounts::Dictionary};
 
 /// Room, taints, labels, ports and volumes, pod by pod; each sees those before it.
 pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict: &mut Verdict) {
     for name in &replay.unknown {
         let place = Place::Node(name.clone());
-        verdict.violate(
-            Rule::Place,
-            None,
-            Some(&place),
-            "there is no such node, or it goes away",
-        );
+        verdict.violate(Rule::Place, None, Some(&place), "there is no such node, or it goes away");
     }
     let mut cluster = replay.cluster.clone();
     let mut used: BTreeMap<Text, NodeId> = BTreeMap::new();
@@ -25,16 +27,11 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict
         if let Err(refusal) = cluster.filter_without_neighbours(binding.class, binding.node) {
             let reason = match refusal.plugin {
                 Plugin::NodeUnschedulable => Some(Reason::Cordoned),
+                Plugin::NodeAffinity if contradicts(&binding.pod.spec) => Some(Reason::Contradiction),
                 _ => None,
             };
             let rule = Rule::Filter(refusal.plugin);
-            verdict.find(
-                reason,
-                rule,
-                Some(&key_of(&binding.pod)),
-                Some(&binding.place),
-                refusal.detail,
-            );
+            verdict.find(reason, rule, Some(&key_of(&binding.pod)), Some(&binding.place), refusal.detail);
         }
         cluster.bind(binding.class, binding.node);
         used.insert(name.clone(), binding.node);

@@ -8,6 +8,8 @@ use std::{
 use model::{
     host_port::HostPort,
     object::{ObjectKey, Pod, PodSpec},
+    requirement::{Requirement, Requirements},
+    vocabulary::Vocabulary,
 };
 
 use super::{
@@ -75,17 +77,42 @@ fn check_labels(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict)
             choices.any(|launched| !node_affinity::admits(&pod.spec, "", &launched))
         });
         if let Some(launched) = refused {
-            let unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
+            let is_unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
             let detail = format!("the labels of a {} are not those the pod asks for", launched.kind.name);
             let (rule, key) = (Rule::Filter(Plugin::NodeAffinity), key_of(pod));
-            let reason = unpromised.then_some(Reason::UnpromisedLabel);
+            let contradicts = contradicts(&pod.spec).then_some(Reason::Contradiction);
+            let reason = contradicts.or(is_unpromised.then_some(Reason::UnpromisedLabel));
             verdict.find(reason, rule, Some(&key), Some(&context.place), detail);
         }
     }
 }
 
+/// Whether node selector and a term of the node affinity leave no value for a label that some of them wants to be there.
+pub(super) fn contradicts(spec: &PodSpec) -> bool {
+    let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
+    let required = affinity.and_then(|it| it.required.as_ref());
+    let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
+    terms.iter().any(|term| {
+        let mut vocabulary = Vocabulary::new();
+        let labels = spec.node_selector.iter().map(|(key, value)| (&**key, &**value));
+        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary).iter().cloned().collect();
+        for written in &term.match_expressions {
+            if let Ok(operator) = written.operator.parse() {
+                let values = written.values.iter().map(|value| &**value);
+                all.push(Requirement::parse(&written.key, operator, values, &mut vocabulary));
+            }
+        }
+        let mut together = Requirements::default();
+        for requirement in all.iter().cloned() {
+            together.add(requirement, &vocabulary);
+        }
+        let is_wanted = |it: &Requirement| all.iter().any(|one| one.key() == it.key() && !one.is_empty());
+        together.iter().any(|it| it.is_empty() && is_wanted(it))
+    })
+}
+
 /// The labels a pod's node selector and required node affinity speak of.
-fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
+pub(super) fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
     let required = affinity.and_then(|it| it.required.as_ref());
     let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
@@ -147,7 +174,7 @@ fn check_room(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
             None => entry.fits += 1,
             Some(what) => {
                 entry.lacks = Some(what.map_or_else(|| "pods".to_owned(), |at| dictionary.name(at).to_owned()));
-                entry.fits_elsewhere |= context.is_reserved() && total.fits_any(launched.kind);
+                entry.fits_elsewhere |= fits_elsewhere(context, &total, launched.kind);
                 entry.has_terms |= running.iter().any(|it| it.has_terms);
             }
         }
@@ -163,7 +190,7 @@ struct Short {
     fits: usize,
     lacks: Option<String>,
     has_terms: bool,
-    /// An offering that the claim gave up for reserved capacity has the room.
+    /// An offering that will not be launched has the room.
     fits_elsewhere: bool,
 }
 
@@ -193,6 +220,17 @@ fn is_overlaid(context: &Context<'_>, resource: &str) -> bool {
             .any(|overlay| overlay.spec.capacity.get(resource).is_some())
 }
 
+/// Whether an offering has the room that upstream looks at though it is not launched: one of a full reservation, or one
+/// that the claim gave up for reserved capacity.
+fn fits_elsewhere(context: &Context<'_>, total: &Wanted, kind: &Type) -> bool {
+    let vocabulary = &context.supply.vocabulary;
+    let mut offerings = kind.instance_type.offerings.iter().zip(&kind.offerings);
+    offerings.any(|(offering, view)| {
+        let is_seen = context.is_reserved() || offering.is_compatible(context.requirements, vocabulary);
+        offering.is_available && is_seen && total.exceeds(&view.allocatable, view.allowed_pods).is_none()
+    })
+}
+
 /// What pods want together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
@@ -206,11 +244,6 @@ impl Wanted {
             *self.amounts.entry(*at).or_default() += amount;
         }
         self.pods += 1;
-    }
-
-    fn fits_any(&self, kind: &Type) -> bool {
-        let mut offerings = kind.offerings.iter();
-        offerings.any(|it| self.exceeds(&it.allocatable, it.allowed_pods).is_none())
     }
 
     /// The first resource there is too little of; `Some(None)` when it is the number of pods.

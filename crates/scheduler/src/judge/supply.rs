@@ -37,6 +37,7 @@ pub(super) struct Type {
 pub(super) struct OfferingView {
     pub(super) labels: Promised,
     pub(super) allocatable: Vec<i64>,
+    pub(super) resources: ResourceList,
     pub(super) allowed_pods: i64,
 }
 
@@ -104,6 +105,7 @@ impl Type {
                 labels: Promised::of(&offering.requirements, vocabulary),
                 allowed_pods: allocatable.amount("pods").value(),
                 allocatable: dictionary.dense(&allocatable),
+                resources: allocatable,
             }
         });
         let (offerings, labels) = (
