@@ -77,8 +77,8 @@ struct Race<'p> {
     left: Vec<u32>,
     /// Pods the faithful plan could not place.
     hopeless: FxHashSet<u32>,
-    /// The faithful plan's spot claims are all flexible.
-    is_flexible: bool,
+    /// So many types every spot claim must have to choose from.
+    flexibility: usize,
     report: Report,
     /// What pods were found to be worth, by class.
     values: Vec<(Vec<ClassKey>, Vec<Vec<f64>>)>,
@@ -87,13 +87,14 @@ struct Race<'p> {
 impl<'p> Race<'p> {
     fn new(mut faithful: Run<'p>, left: Vec<u32>) -> Self {
         let claims = finish::summaries(&mut faithful);
-        let (is_flexible, hopeless) = (is_flexible(&claims), unplaced(&faithful, &claims, &left));
+        let hopeless = unplaced(&faithful, &claims, &left);
+        let flexibility = claims.iter().map(|claim| claim.options).fold(FLEXIBLE, usize::min);
         let contender = contender("faithful", &claims, hopeless.len(), true);
         Self {
             best: faithful,
             left,
             hopeless,
-            is_flexible,
+            flexibility,
             report: Report {
                 contenders: vec![contender],
                 ..Report::default()
@@ -122,14 +123,14 @@ impl<'p> Race<'p> {
         let Some(candidate) = found.candidates.first() else {
             return;
         };
-        let guides = picture.guides(&candidate.packed);
-        let refused: FxHashSet<u32> = run.fill(&guides).into_iter().collect();
-        let guided: FxHashSet<u32> = guides.iter().flat_map(|guide| &guide.pods).copied().collect();
+        let (guides, order) = picture.guides(&candidate.packed);
+        let refused: FxHashSet<u32> = run.fill(&guides, &order).into_iter().collect();
+        let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
         let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
         let left = run.drain(left.iter().filter(is_left).copied().collect());
         let claims = finish::summaries(&mut run);
         let unplaced = unplaced(&run, &claims, &left);
-        let is_valid = unplaced.is_subset(&self.hopeless) && (!self.is_flexible || is_flexible(&claims));
+        let is_valid = unplaced.is_subset(&self.hopeless) && is_flexible(&claims, self.flexibility);
         let contender = contender(name, &claims, unplaced.len(), is_valid);
         let is_better = is_valid && rank(&contender) < rank(&self.report.contenders[self.report.winner]);
         if is_better {
@@ -159,11 +160,11 @@ impl<'p> Race<'p> {
     }
 }
 
-/// What counts between valid plans: money, then fewer nodes, then more types to choose from.
-fn rank(contender: &Contender) -> (usize, Price, usize, std::cmp::Reverse<usize>) {
+/// What counts between valid plans: money, then fewer pods left over, then fewer nodes, then more types to choose from.
+fn rank(contender: &Contender) -> (Price, usize, usize, std::cmp::Reverse<usize>) {
     (
-        contender.unplaced,
         contender.price,
+        contender.unplaced,
         contender.claims,
         std::cmp::Reverse(contender.options),
     )
@@ -205,8 +206,9 @@ fn contender(name: &'static str, claims: &[ClaimSummary], unplaced: usize, is_va
     }
 }
 
-fn is_flexible(claims: &[ClaimSummary]) -> bool {
-    claims.iter().all(|claim| !claim.is_spot || claim.options >= FLEXIBLE)
+/// Whether spot claims have at least so many types to choose from.
+fn is_flexible(claims: &[ClaimSummary], wanted: usize) -> bool {
+    claims.iter().all(|claim| !claim.is_spot || claim.options >= wanted)
 }
 
 /// Pods left over and those of claims that are given up.

@@ -7,12 +7,12 @@
 mod bonds;
 mod sale;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use model::{bitset::BitSet, vocabulary::ValueId};
 
 use self::{bonds::Bonds, sale::Sale};
-use super::{Amounts, Bin, Class, Packed, Place, Problem, Reach, Room, WIDTH};
+use super::{Amounts, Class, Packed, Place, Problem, Reach, Room, WIDTH, Zones};
 use crate::{
     intake::PLAIN,
     run::{Guide, Run},
@@ -60,26 +60,69 @@ pub(crate) fn for_bound(run: &mut Run<'_>, pods: &[u32]) -> Picture {
 }
 
 impl Picture {
-    /// What a proposal means to the solver; bins on nodes there are mean nothing, they were filled before.
-    pub(crate) fn guides(&self, packed: &Packed) -> Vec<Guide> {
+    /// What a proposal means to the solver, and in which order pods are to be added; bins on nodes there are mean
+    /// nothing, they were filled before.
+    pub(crate) fn guides(&self, packed: &Packed) -> (Vec<Guide>, Vec<(usize, u32)>) {
         let mut next = vec![0; self.pods.len()];
-        let guide = |bin: &Bin| {
-            let Place::Offer(offer) = bin.place else { return None };
+        let (mut guides, mut turns, mut rest) = (Vec::new(), Turns::new(&self.problem), Vec::new());
+        for bin in &packed.bins {
+            let Place::Offer(offer) = bin.place else { continue };
             let offer = &self.problem.offers[offer];
-            let mut pods = Vec::new();
             for (class, count) in &bin.pods {
                 let from = next[*class];
                 next[*class] += *count as usize;
-                pods.extend_from_slice(&self.pods[*class][from..next[*class]]);
+                let pods = self.pods[*class][from..next[*class]].iter();
+                let places = pods.map(|pod| (guides.len(), *pod));
+                match self.problem.classes[*class].zones {
+                    Zones::Spread(spread) => turns.add(spread, offer.zone, places),
+                    Zones::Any | Zones::Together(_) => rest.extend(places),
+                }
             }
-            let zone = self.zones[offer.zone].filter(|_| bin.is_zone_settled);
-            Some(Guide {
+            guides.push(Guide {
                 template: offer.pool,
-                zone,
-                pods,
-            })
-        };
-        packed.bins.iter().filter_map(guide).collect()
+                zone: self.zones[offer.zone].filter(|_| bin.is_zone_settled),
+            });
+        }
+        let mut order = turns.take();
+        order.extend(rest);
+        (guides, order)
+    }
+}
+
+/// Pods to be spread, waiting per spread and zone: guide and pod.
+struct Turns {
+    waiting: Vec<Vec<VecDeque<(usize, u32)>>>,
+    placed: Vec<Vec<u32>>,
+}
+
+impl Turns {
+    fn new(problem: &Problem) -> Self {
+        let zones = |_| vec![VecDeque::new(); problem.zones];
+        Self {
+            waiting: problem.spreads.iter().map(zones).collect(),
+            placed: problem.spreads.iter().map(|spread| spread.placed.clone()).collect(),
+        }
+    }
+
+    fn add(&mut self, spread: usize, zone: usize, places: impl Iterator<Item = (usize, u32)>) {
+        self.waiting[spread][zone].extend(places);
+    }
+
+    /// All pods, always one for the zone with the fewest.
+    fn take(mut self) -> Vec<(usize, u32)> {
+        let mut order = Vec::new();
+        for (waiting, placed) in self.waiting.iter_mut().zip(&mut self.placed) {
+            placed.resize(waiting.len(), 0);
+            let emptiest = |waiting: &[VecDeque<_>], placed: &[u32]| {
+                let open = (0..waiting.len()).filter(|&zone| !waiting[zone].is_empty());
+                open.min_by_key(|&zone| (placed[zone], zone))
+            };
+            while let Some(zone) = emptiest(waiting, placed) {
+                order.extend(waiting[zone].pop_front());
+                placed[zone] += 1;
+            }
+        }
+        order
     }
 }
 

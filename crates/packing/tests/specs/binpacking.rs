@@ -19,21 +19,30 @@ fn type_of(pod: Object) -> Option<String> {
 /// How many nodes the pods got, and of which types; all pods have one.
 fn nodes(world: &World) -> (usize, BTreeSet<&str>) {
     assert_eq!(world.pending(), Vec::<&str>::new());
-    let types = world.of_kind("Pod").filter_map(|pod| world.label(pod.name(), INSTANCE_TYPE));
+    let types = world
+        .of_kind("Pod")
+        .filter_map(|pod| world.label(pod.name(), INSTANCE_TYPE));
     (world.nodes_of("").len(), types.collect())
 }
 
 #[test]
 fn small_pod_gets_the_smallest_type() {
     for memory in ["100M", "2000M"] {
-        assert_eq!(type_of(pod("a").memory(memory)).as_deref(), Some("small-instance-type"), "{memory}");
+        assert_eq!(
+            type_of(pod("a").memory(memory)).as_deref(),
+            Some("small-instance-type"),
+            "{memory}"
+        );
     }
 }
 
 #[test]
 fn overhead_of_the_runtime_class_counts() {
     // The API server writes the overhead of the class into the pod.
-    let pod = pod("a").cpu("1").with("spec.runtimeClassName", "mine").with("spec.overhead", json!({ "cpu": "2" }));
+    let pod = pod("a")
+        .cpu("1")
+        .with("spec.runtimeClassName", "mine")
+        .with("spec.overhead", json!({ "cpu": "2" }));
     assert_eq!(type_of(pod).as_deref(), Some("default-instance-type"));
 }
 
@@ -88,7 +97,12 @@ fn pod_count_of_a_node_is_a_limit() {
 
 #[test]
 fn init_containers_count() {
-    let with_init = |memory: &str| pod("a").memory("1Gi").cpu("1").init(None, &[("memory", memory), ("cpu", "2")], &[]);
+    let with_init = |memory: &str| {
+        pod("a")
+            .memory("1Gi")
+            .cpu("1")
+            .init(None, &[("memory", memory), ("cpu", "2")], &[])
+    };
     assert_eq!(type_of(with_init("1Gi")).as_deref(), Some("default-instance-type"));
     assert_eq!(type_of(with_init("1Ti")), None);
 }
@@ -96,9 +110,16 @@ fn init_containers_count() {
 #[test]
 fn all_types_that_fit_are_options_and_the_cheapest_is_launched() {
     let sold = |name: &str, size: &str, price| {
-        instance_type(name).size(size, &format!("{size}Gi")).offer("on-demand", "test-zone-1a", price).build()
+        instance_type(name)
+            .size(size, &format!("{size}Gi"))
+            .offer("on-demand", "test-zone-1a", price)
+            .build()
     };
-    let types = [sold("medium", "2", 3.0), sold("small", "1", 2.0), sold("large", "4", 1.0)];
+    let types = [
+        sold("medium", "2", 3.0),
+        sold("small", "1", 2.0),
+        sold("large", "4", 1.0),
+    ];
     let mut world = World::of(types).with(pool("default"));
     let plan = world.provision([pod("a").limited("cpu", "1m").limited("memory", "1Mi")]);
     assert_eq!(world.label("a", INSTANCE_TYPE), Some("large"));

@@ -11,11 +11,14 @@ use super::fixture::*;
 
 /// A buffer of pods of one core.
 fn add_buffer(world: &mut World, namespace: &str, name: &str, replicas: u32) {
-    let template = object("v1", "PodTemplate", namespace, "template").with("template.spec", pod("").cpu("1").get("spec").clone());
+    let template =
+        object("v1", "PodTemplate", namespace, "template").with("template.spec", pod("").cpu("1").get("spec").clone());
     world.add(template);
     world.add(
-        object("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", namespace, name)
-            .with("spec", json!({ "podTemplateRef": { "name": "template" }, "replicas": replicas })),
+        object("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", namespace, name).with(
+            "spec",
+            json!({ "podTemplateRef": { "name": "template" }, "replicas": replicas }),
+        ),
     );
 }
 
@@ -25,9 +28,19 @@ fn world() -> World {
 
 /// The buffer a pod stands for.
 fn buffer_of(pod: &Pod) -> Option<String> {
-    let note = |key: &str| pod.metadata.annotations.iter().find(|(found, _)| **found == *key).map(|(_, value)| &**value);
+    let note = |key: &str| {
+        pod.metadata
+            .annotations
+            .iter()
+            .find(|(found, _)| **found == *key)
+            .map(|(_, value)| &**value)
+    };
     note(CAPACITY_BUFFER_FAKE_POD).filter(|value| *value == "true")?;
-    Some(format!("{}/{}", note(CAPACITY_BUFFER_NAMESPACE)?, note(CAPACITY_BUFFER_NAME)?))
+    Some(format!(
+        "{}/{}",
+        note(CAPACITY_BUFFER_NAMESPACE)?,
+        note(CAPACITY_BUFFER_NAME)?
+    ))
 }
 
 #[test]
@@ -37,8 +50,11 @@ fn stand_ins_are_told_by_the_buffer_they_stand_for_and_real_pods_are_not() {
     world.add(pod("real"));
     world.add(pod("noted").annotate("karpenter.sh/do-not-disrupt", "true"));
     let demand = Demand::of(&world.snapshot());
-    let mut told: Vec<(bool, Option<String>)> =
-        demand.pods.iter().map(|entry| (entry.origin == Origin::Buffer, buffer_of(&entry.pod))).collect();
+    let mut told: Vec<(bool, Option<String>)> = demand
+        .pods
+        .iter()
+        .map(|entry| (entry.origin == Origin::Buffer, buffer_of(&entry.pod)))
+        .collect();
     told.sort();
     let mine = || (true, Some("default/mine".to_string()));
     assert_eq!(told, [(false, None), (false, None), mine(), mine()]);
@@ -58,7 +74,10 @@ fn room_of_buffers_is_told_apart_on_nodes_there_are_and_on_new_ones() {
         *rooms.entry(buffer_of(pod)).or_default() += 1;
     }
     let told = |buffer: &str| Some(buffer.to_string());
-    assert_eq!(rooms, BTreeMap::from([(None, 1), (told("default/mine"), 2), (told("other/mine"), 1)]));
+    assert_eq!(
+        rooms,
+        BTreeMap::from([(None, 1), (told("default/mine"), 2), (told("other/mine"), 1)])
+    );
 }
 
 #[test]

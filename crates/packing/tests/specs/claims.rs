@@ -25,15 +25,26 @@ fn options(claim: &PlannedClaim) -> Vec<&str> {
 }
 
 fn requests(claim: &PlannedClaim) -> BTreeMap<String, String> {
-    claim.requests.iter().map(|(name, quantity)| (name.to_string(), quantity.to_string())).collect()
+    claim
+        .requests
+        .iter()
+        .map(|(name, quantity)| (name.to_string(), quantity.to_string()))
+        .collect()
 }
 
 fn amounts(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
-    entries.iter().map(|(name, quantity)| ((*name).to_string(), (*quantity).to_string())).collect()
+    entries
+        .iter()
+        .map(|(name, quantity)| ((*name).to_string(), (*quantity).to_string()))
+        .collect()
 }
 
 fn label<'a>(claim: &'a PlannedClaim, key: &str) -> Option<&'a str> {
-    claim.labels.iter().find(|(label, _)| **label == *key).map(|(_, value)| &**value)
+    claim
+        .labels
+        .iter()
+        .find(|(label, _)| **label == *key)
+        .map(|(_, value)| &**value)
 }
 
 const ALL: [&str; 6] = [
@@ -55,7 +66,9 @@ fn claim_names_its_pool_and_all_types_that_fit() {
 #[test]
 fn claim_names_the_custom_requirements_of_its_pool() {
     let keys = ["custom-requirement-key", "custom-requirement-key2"];
-    let pool = keys.iter().fold(pool("default"), |pool, key| pool.requirement(req(key, "In", &["value"])));
+    let pool = keys.iter().fold(pool("default"), |pool, key| {
+        pool.requirement(req(key, "In", &["value"]))
+    });
     let claim = claim_for(pool, [pod("a")]);
     assert_eq!(options(&claim), ALL);
     assert_eq!(values(&claim, NODE_POOL), ["default"]);
@@ -81,9 +94,16 @@ fn claim_names_only_types_that_have_what_the_pod_asks_for() {
 #[test]
 fn claim_asks_for_what_its_pods_ask_for() {
     let vendor = "fake.com/vendor-a";
-    let pod = pod("a").cpu("1").memory("1Mi").request(vendor, "1").limited(vendor, "1");
+    let pod = pod("a")
+        .cpu("1")
+        .memory("1Mi")
+        .request(vendor, "1")
+        .limited(vendor, "1");
     let claim = claim_for(pool("default"), [pod]);
-    assert_eq!(requests(&claim), amounts(&[("cpu", "1"), ("memory", "1Mi"), (vendor, "1"), ("pods", "1")]));
+    assert_eq!(
+        requests(&claim),
+        amounts(&[("cpu", "1"), ("memory", "1Mi"), (vendor, "1"), ("pods", "1")])
+    );
 }
 
 #[test]
@@ -124,7 +144,12 @@ fn claim_carries_the_labels_of_its_pool_and_of_custom_requirements() {
 
 #[test]
 fn claim_carries_labels_of_the_kubernetes_domains_and_below() {
-    for key in ["kubernetes.io/test", "k8s.io/test", "subdomain.kubernetes.io/test", "subdomain.k8s.io/test"] {
+    for key in [
+        "kubernetes.io/test",
+        "k8s.io/test",
+        "subdomain.kubernetes.io/test",
+        "subdomain.k8s.io/test",
+    ] {
         let pool = pool("default").template_label(key, "test-value");
         let claim = claim_for(pool, [pod("a").require(&[req(key, "In", &["test-value"])])]);
         assert_eq!(label(&claim, key), Some("test-value"), "{key}");
@@ -134,9 +159,10 @@ fn claim_carries_labels_of_the_kubernetes_domains_and_below() {
 #[test]
 fn claim_is_not_labelled_with_well_known_requirements() {
     let windows = "node.kubernetes.io/windows-build";
-    let pool = pool("default")
-        .requirement(req("foo", "In", &["bar"]))
-        .requirement(req(windows, "NotIn", &["test-value"]));
+    let pool =
+        pool("default")
+            .requirement(req("foo", "In", &["bar"]))
+            .requirement(req(windows, "NotIn", &["test-value"]));
     let claim = claim_for(pool, [pod("a")]);
     assert_eq!(label(&claim, windows), None);
     assert_eq!(label(&claim, "foo"), Some("bar"));

@@ -33,7 +33,10 @@ fn pods_that_select_different_values_get_different_nodes() {
     for (first, second) in [
         ((ARCH, "amd64"), (ARCH, "arm64")),
         ((OS, "linux"), (OS, "windows")),
-        (("beta.kubernetes.io/instance-type", "small-instance-type"), (INSTANCE_TYPE, "default-instance-type")),
+        (
+            ("beta.kubernetes.io/instance-type", "small-instance-type"),
+            (INSTANCE_TYPE, "default-instance-type"),
+        ),
         ((ZONE, "test-zone-1"), (ZONE, "test-zone-2")),
     ] {
         let mut world = World::new().with(both_archs());
@@ -44,7 +47,10 @@ fn pods_that_select_different_values_get_different_nodes() {
 
 #[test]
 fn type_the_pod_asks_for_but_the_pool_excludes_is_not_launched() {
-    for requirement in [req(INSTANCE_TYPE, "In", &["arm-instance-type"]), req(OS, "In", &["ios"])] {
+    for requirement in [
+        req(INSTANCE_TYPE, "In", &["arm-instance-type"]),
+        req(OS, "In", &["ios"]),
+    ] {
         let mut world = amd_only();
         world.provision([pod("a").require(&[requirement.clone()])]);
         assert_eq!(world.pending(), ["a"], "{requirement}");

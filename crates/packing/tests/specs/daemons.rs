@@ -35,7 +35,9 @@ fn daemons_take_room() {
 
 #[test]
 fn host_ports_of_daemons_are_taken() {
-    let mut world = World::new().with(pool("default")).with(daemon_set("ds", &daemon().host_port(8080)));
+    let mut world = World::new()
+        .with(pool("default"))
+        .with(daemon_set("ds", &daemon().host_port(8080)));
     let plan = world.provision([small_pod().host_port(8080)]);
     assert_eq!((plan.claims.len(), world.pending()), (0, vec!["a"]));
 }
@@ -53,7 +55,9 @@ fn daemons_larger_than_every_type_leave_no_room() {
 
 #[test]
 fn running_daemon_shows_better_than_its_set_what_it_takes() {
-    let mut world = World::new().with(pool("default")).with(daemon_set("ds", &pod("").cpu("4").memory("4Gi")));
+    let mut world = World::new()
+        .with(pool("default"))
+        .with(daemon_set("ds", &pod("").cpu("4").memory("4Gi")));
     world.add(daemon().renamed("daemon").owned_by(owner("apps/v1", "DaemonSet", "ds")));
     world.provision([small_pod().select(NODE_POOL, "default")]);
     assert_eq!(world.label("a", INSTANCE_TYPE), COUNTED);
@@ -74,11 +78,17 @@ fn init_containers_of_daemons_take_room() {
             &[("cpu", "10000"), ("memory", memory)],
         )
     };
-    let mut world = World::new().with(pool("default")).with(daemon_set("ds", &with_init("3Gi")));
+    let mut world = World::new()
+        .with(pool("default"))
+        .with(daemon_set("ds", &with_init("3Gi")));
     world.provision([pod("a")]);
     assert_eq!(world.label("a", INSTANCE_TYPE), COUNTED);
     assert!(!is_scheduled_with(&with_init("10000Gi")));
-    assert!(!is_scheduled_with(&pod("").init(None, &[("cpu", "10000"), ("memory", "10000Gi")], &[])));
+    assert!(!is_scheduled_with(&pod("").init(
+        None,
+        &[("cpu", "10000"), ("memory", "10000Gi")],
+        &[]
+    )));
 }
 
 #[test]
@@ -107,7 +117,10 @@ fn daemons_that_select_other_nodes_take_no_room() {
 #[test]
 fn daemons_that_select_a_label_of_the_pool_take_room() {
     let pool = pool("default").template_label("purpose", "monitoring");
-    assert_eq!(type_with(pool, &daemon().select("purpose", "monitoring")).as_deref(), COUNTED);
+    assert_eq!(
+        type_with(pool, &daemon().select("purpose", "monitoring")).as_deref(),
+        COUNTED
+    );
 }
 
 #[test]
@@ -131,8 +144,12 @@ fn daemons_that_exclude_an_unknown_label_take_room() {
 #[test]
 fn node_a_running_daemon_is_pinned_to_does_not_count() {
     let set = pod("").require(&[req("foo", "In", &["bar"])]).cpu("4").memory("4Gi");
-    let mut world = World::new().with(pool("default").template_label("foo", "bar")).with(daemon_set("ds", &set));
-    let pinned = daemon().renamed("daemon").require(&[req("metadata.name", "In", &["node-name"])]);
+    let mut world = World::new()
+        .with(pool("default").template_label("foo", "bar"))
+        .with(daemon_set("ds", &set));
+    let pinned = daemon()
+        .renamed("daemon")
+        .require(&[req("metadata.name", "In", &["node-name"])]);
     world.add(pinned.owned_by(owner("apps/v1", "DaemonSet", "ds")));
     world.provision([small_pod().select("foo", "bar")]);
     assert_eq!(world.label("a", INSTANCE_TYPE), COUNTED);
@@ -140,8 +157,13 @@ fn node_a_running_daemon_is_pinned_to_does_not_count() {
 
 #[test]
 fn daemons_with_several_alternatives_take_room_when_one_matches() {
-    let daemon = daemon().require(&[req("foo", "In", &["voo"])]).require(&[req("foo", "In", &["bar"])]);
-    assert_eq!(type_with(pool("default").template_label("foo", "bar"), &daemon).as_deref(), COUNTED);
+    let daemon = daemon()
+        .require(&[req("foo", "In", &["voo"])])
+        .require(&[req("foo", "In", &["bar"])]);
+    assert_eq!(
+        type_with(pool("default").template_label("foo", "bar"), &daemon).as_deref(),
+        COUNTED
+    );
 }
 
 #[test]
@@ -160,7 +182,10 @@ fn daemons_tolerate_taints_that_only_prefer() {
 fn host_ports_of_daemons_are_taken_only_on_the_types_they_run_on() {
     let of_size = |daemon: Object, size: &str, port| daemon.require(&[req(SIZE, "In", &[size])]).host_port(port);
     let mut world = World::new().with(pool("default"));
-    world.add(daemon_set("large", &of_size(pod("").cpu("4").memory("4Gi"), "large", 8080)));
+    world.add(daemon_set(
+        "large",
+        &of_size(pod("").cpu("4").memory("4Gi"), "large", 8080),
+    ));
     world.add(daemon_set("small", &of_size(daemon(), "small", 8081)));
     world.provision([of_size(small_pod(), "small", 8080)]);
     assert_eq!(world.label("a", INSTANCE_TYPE), COUNTED);

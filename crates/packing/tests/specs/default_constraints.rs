@@ -19,7 +19,10 @@ fn with(mut constraint: Value, field: &str, value: impl Into<Value>) -> Value {
 
 /// A cluster with this default and a ReplicaSet that owns what is labelled `test: test`.
 fn world(pool: Object, default: Value) -> World {
-    World::new().with(pool).with(replica_set("rs", json!({ "test": "test" }))).setting("defaultConstraints", json!([default]))
+    World::new()
+        .with(pool)
+        .with(replica_set("rs", json!({ "test": "test" })))
+        .setting("defaultConstraints", json!([default]))
 }
 
 fn replica_set(name: &str, labels: Value) -> Object {
@@ -31,7 +34,9 @@ fn service(name: &str, selector: Value) -> Object {
 }
 
 fn owned(name: &str) -> Object {
-    pod(name).label("test", "test").owned_by(owner("apps/v1", "ReplicaSet", "rs"))
+    pod(name)
+        .label("test", "test")
+        .owned_by(owner("apps/v1", "ReplicaSet", "rs"))
 }
 
 fn zonal(zones: &[&str]) -> Object {
@@ -56,7 +61,10 @@ fn default_spread_does_not_apply_to_pods_with_their_own() {
 
 #[test]
 fn default_spread_may_ask_for_a_minimum_of_domains() {
-    let mut world = world(zonal(&["test-zone-1", "test-zone-2"]), with(default(ZONE), "minDomains", 3));
+    let mut world = world(
+        zonal(&["test-zone-1", "test-zone-2"]),
+        with(default(ZONE), "minDomains", 3),
+    );
     world.provision(replicas(3, &owned("a")));
     assert_eq!(world.skew(ZONE, &TEST), [1, 1]);
 }
@@ -73,7 +81,9 @@ fn default_spread_that_cannot_be_met_is_given_up_only_when_it_is_soft() {
 
 #[test]
 fn without_a_default_pods_share_a_node() {
-    let mut world = World::new().with(pool("default")).with(replica_set("rs", json!({ "test": "test" })));
+    let mut world = World::new()
+        .with(pool("default"))
+        .with(replica_set("rs", json!({ "test": "test" })));
     world.provision(replicas(3, &owned("a")));
     assert_eq!((world.nodes_of("").len(), world.pending().len()), (1, 0));
 }
@@ -92,10 +102,10 @@ fn default_spread_counts_the_pods_already_there() {
     world.add(owned("there-0").on("own"));
     world.add(owned("there-1").on("own"));
     world.provision(replicas(2, &owned("a")));
-    assert_eq!(world.spread_over(ZONE, &TEST).into_iter().collect::<Vec<_>>(), [
-        ("test-zone-1".to_string(), 2),
-        ("test-zone-2".to_string(), 2)
-    ]);
+    assert_eq!(
+        world.spread_over(ZONE, &TEST).into_iter().collect::<Vec<_>>(),
+        [("test-zone-1".to_string(), 2), ("test-zone-2".to_string(), 2)]
+    );
 }
 
 #[test]
@@ -107,7 +117,9 @@ fn workloads_and_revisions_are_spread_independently() {
             json!({ "test": "test", "pod-template-hash": "new" }),
         ),
     ] {
-        let mut world = World::new().with(pool("default")).setting("defaultConstraints", json!([default(ZONE)]));
+        let mut world = World::new()
+            .with(pool("default"))
+            .setting("defaultConstraints", json!([default(ZONE)]));
         let mut pods = Vec::new();
         for (name, labels) in [("first", &first), ("second", &second)] {
             world.add(replica_set(name, labels.clone()));
@@ -122,27 +134,43 @@ fn workloads_and_revisions_are_spread_independently() {
 
 #[test]
 fn service_alone_is_enough_for_the_default_spread() {
-    let mut world = World::new().with(pool("default")).setting("defaultConstraints", json!([default(ZONE)]));
+    let mut world = World::new()
+        .with(pool("default"))
+        .setting("defaultConstraints", json!([default(ZONE)]));
     world.add(service("svc", json!({ "test": "test" })));
-    let job = pod("a").label("test", "test").owned_by(owner("batch/v1", "Job", "test-job"));
+    let job = pod("a")
+        .label("test", "test")
+        .owned_by(owner("batch/v1", "Job", "test-job"));
     world.provision(replicas(4, &job));
     assert_eq!(world.skew(ZONE, &TEST), [1, 1, 2]);
 }
 
 /// The selectors of the spreads a pod ends up with.
 fn selectors(objects: Vec<Object>, pod: Object) -> Vec<Value> {
-    constraints(default(ZONE), objects, pod).iter().map(|constraint| constraint["labelSelector"].clone()).collect()
+    constraints(default(ZONE), objects, pod)
+        .iter()
+        .map(|constraint| constraint["labelSelector"].clone())
+        .collect()
 }
 
 /// The spreads a pod ends up with.
 fn constraints(default: Value, objects: Vec<Object>, pod: Object) -> Vec<Value> {
-    let mut world = World::new().with(pool("default")).setting("defaultConstraints", json!([default]));
+    let mut world = World::new()
+        .with(pool("default"))
+        .setting("defaultConstraints", json!([default]));
     let name = pod.name().to_string();
     objects.into_iter().chain([pod]).for_each(|object| world.add(object));
     let demand = Demand::of(&world.snapshot());
-    let found = demand.pods.iter().find(|pod| *pod.pod.metadata.name == *name).expect("the pod is demand");
+    let found = demand
+        .pods
+        .iter()
+        .find(|pod| *pod.pod.metadata.name == *name)
+        .expect("the pod is demand");
     let spreads = &found.pod.spec.topology_spread_constraints;
-    spreads.iter().map(|constraint| serde_json::to_value(constraint).unwrap()).collect()
+    spreads
+        .iter()
+        .map(|constraint| serde_json::to_value(constraint).unwrap())
+        .collect()
 }
 
 fn labelled(labels: &[(&str, &str)]) -> Object {
@@ -167,10 +195,14 @@ fn selector_of_the_owner_counts_not_the_labels_of_the_pod() {
 
 #[test]
 fn selector_of_a_stateful_set_counts() {
-    let set = object("apps/v1", "StatefulSet", "default", "db").with("spec.selector.matchLabels", json!({ "app": "db" }));
+    let set =
+        object("apps/v1", "StatefulSet", "default", "db").with("spec.selector.matchLabels", json!({ "app": "db" }));
     let pod = labelled(&[("app", "db"), ("statefulset.kubernetes.io/pod-name", "db-0")]);
     let pod = pod.owned_by(owner("apps/v1", "StatefulSet", "db"));
-    assert_eq!(selectors(vec![set], pod), [json!({ "matchExpressions": [is_in("app", "db")] })]);
+    assert_eq!(
+        selectors(vec![set], pod),
+        [json!({ "matchExpressions": [is_in("app", "db")] })]
+    );
 }
 
 #[test]
@@ -178,7 +210,10 @@ fn expressions_of_the_owners_selector_are_taken_over() {
     let expression = json!({ "key": "app", "operator": "NotIn", "values": ["other"] });
     let set = object("apps/v1", "ReplicaSet", "default", "rs")
         .with("spec.selector.matchExpressions", json!([expression.clone()]));
-    assert_eq!(selectors(vec![set], of_set(&[("app", "web")])), [json!({ "matchExpressions": [expression] })]);
+    assert_eq!(
+        selectors(vec![set], of_set(&[("app", "web")])),
+        [json!({ "matchExpressions": [expression] })]
+    );
 }
 
 fn controller(labels: Value) -> Object {
@@ -210,8 +245,14 @@ fn owners_that_do_not_count_give_no_selector() {
 #[test]
 fn services_that_select_the_pod_count_together() {
     let pod = || labelled(&[("app", "web"), ("tier", "frontend")]);
-    let (web, frontend) = (service("web", json!({ "app": "web" })), service("tier", json!({ "tier": "frontend" })));
-    assert_eq!(selectors(vec![web.clone()], pod()), [json!({ "matchLabels": { "app": "web" } })]);
+    let (web, frontend) = (
+        service("web", json!({ "app": "web" })),
+        service("tier", json!({ "tier": "frontend" })),
+    );
+    assert_eq!(
+        selectors(vec![web.clone()], pod()),
+        [json!({ "matchLabels": { "app": "web" } })]
+    );
     let expected = json!({ "matchLabels": { "app": "web", "tier": "frontend" } });
     assert_eq!(selectors(vec![web, frontend], pod()), [expected]);
 }
@@ -224,7 +265,11 @@ fn services_that_do_not_count_give_no_selector() {
         service("svc", json!({})),
         service("svc", json!({ "app": "web" })).with("metadata.namespace", "elsewhere"),
     ] {
-        assert_eq!(selectors(vec![service.clone()], labelled(&[("app", "web")])), Vec::<Value>::new(), "{service:?}");
+        assert_eq!(
+            selectors(vec![service.clone()], labelled(&[("app", "web")])),
+            Vec::<Value>::new(),
+            "{service:?}"
+        );
     }
 }
 
@@ -234,26 +279,40 @@ fn selectors_of_service_and_owner_must_both_match() {
     let pod = of_set(&[("app", "web"), ("pod-template-hash", "abc123"), ("tier", "frontend")]);
     let expected = json!({ "matchLabels": { "tier": "frontend" },
                            "matchExpressions": [is_in("app", "web"), is_in("pod-template-hash", "abc123")] });
-    assert_eq!(selectors(vec![set, service("svc", json!({ "tier": "frontend" }))], pod), [expected]);
+    assert_eq!(
+        selectors(vec![set, service("svc", json!({ "tier": "frontend" }))], pod),
+        [expected]
+    );
 }
 
 #[test]
 fn replication_controller_overrules_a_service_it_disagrees_with() {
     let pod = labelled(&[("app", "web")]).owned_by(owner("v1", "ReplicationController", "rc"));
-    let objects = vec![controller(json!({ "app": "legacy" })), service("svc", json!({ "app": "web" }))];
+    let objects = vec![
+        controller(json!({ "app": "legacy" })),
+        service("svc", json!({ "app": "web" })),
+    ];
     assert_eq!(selectors(objects, pod), [json!({ "matchLabels": { "app": "legacy" } })]);
 }
 
 #[test]
 fn replica_set_that_disagrees_with_a_service_leaves_nothing_to_count() {
-    let objects = vec![replica_set("rs", json!({ "app": "other" })), service("svc", json!({ "app": "web" }))];
+    let objects = vec![
+        replica_set("rs", json!({ "app": "other" })),
+        service("svc", json!({ "app": "web" })),
+    ];
     let expected = json!({ "matchLabels": { "app": "web" }, "matchExpressions": [is_in("app", "other")] });
     assert_eq!(selectors(objects, of_set(&[("app", "web")])), [expected]);
 }
 
 #[test]
 fn pods_of_one_owner_with_different_labels_get_different_selectors() {
-    let objects = || vec![replica_set("rs", json!({ "app": "web" })), service("svc", json!({ "tier": "frontend" }))];
+    let objects = || {
+        vec![
+            replica_set("rs", json!({ "app": "web" })),
+            service("svc", json!({ "tier": "frontend" })),
+        ]
+    };
     let plain = of_set(&[("app", "web")]).renamed("b");
     let mut both = objects();
     both.push(plain);
@@ -261,7 +320,10 @@ fn pods_of_one_owner_with_different_labels_get_different_selectors() {
     assert_eq!(frontend[0]["matchLabels"], json!({ "tier": "frontend" }));
     let mut both = objects();
     both.push(of_set(&[("app", "web"), ("tier", "frontend")]).renamed("b"));
-    assert_eq!(selectors(both, of_set(&[("app", "web")]))[0]["matchLabels"], json!(null));
+    assert_eq!(
+        selectors(both, of_set(&[("app", "web")]))[0]["matchLabels"],
+        json!(null)
+    );
 }
 
 #[test]
@@ -277,7 +339,10 @@ fn spread_of_the_pod_itself_stays_as_it_is() {
     let own = json!({ "maxSkew": 5, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway",
                       "labelSelector": { "matchLabels": { "app": "web" } } });
     let pod = of_set(&[("app", "web")]).spread(own.clone());
-    assert_eq!(constraints(default(ZONE), vec![replica_set("rs", json!({ "app": "web" }))], pod), [own]);
+    assert_eq!(
+        constraints(default(ZONE), vec![replica_set("rs", json!({ "app": "web" }))], pod),
+        [own]
+    );
 }
 
 #[test]

@@ -43,7 +43,9 @@ fn pod_that_ends_with_its_node_gets_no_new_one() {
 
 #[test]
 fn daemon_of_a_node_that_goes_away_gets_no_new_one() {
-    let own = node("own", &[("cpu", "32")]).label(INSTANCE_TYPE, "small-instance-type").initialized();
+    let own = node("own", &[("cpu", "32")])
+        .label(INSTANCE_TYPE, "small-instance-type")
+        .initialized();
     let mut world = World::new().with(pool("default")).with(daemon_set("owner", &pod("")));
     world.add(claim(&own, "default").deleting());
     world.add(own.deleting());

@@ -30,7 +30,9 @@ fn template(driver: &str, pool: &str, devices: Value) -> Value {
 
 /// A type with so many GPUs.
 fn gpus(count: usize) -> FakeType {
-    let devices: Vec<Value> = (0..count).map(|at| json!({ "name": format!("gpu-it-gpu-{at}") })).collect();
+    let devices: Vec<Value> = (0..count)
+        .map(|at| json!({ "name": format!("gpu-it-gpu-{at}") }))
+        .collect();
     instance_type("gpu-it").devices(json!([template(GPU, "gpu-it-pool", devices.into())]))
 }
 
@@ -61,7 +63,12 @@ fn partitioned(budget: Value, profiles: usize, each: Value) -> FakeType {
 }
 
 fn amounts(entries: &[(&str, &str)]) -> Value {
-    Value::Object(entries.iter().map(|(name, value)| ((*name).to_string(), json!({ "value": value }))).collect())
+    Value::Object(
+        entries
+            .iter()
+            .map(|(name, value)| ((*name).to_string(), json!({ "value": value })))
+            .collect(),
+    )
 }
 
 fn exactly(class: &str, count: u32) -> Value {
@@ -84,7 +91,10 @@ fn gpu_claim(name: &str) -> Object {
 
 /// A pod that uses these claims.
 fn user(name: &str, claims: &[&str]) -> Object {
-    let entries: Vec<Value> = claims.iter().map(|claim| json!({ "name": claim, "resourceClaimName": claim })).collect();
+    let entries: Vec<Value> = claims
+        .iter()
+        .map(|claim| json!({ "name": claim, "resourceClaimName": claim }))
+        .collect();
     let uses: Vec<Value> = claims.iter().map(|claim| json!({ "name": claim })).collect();
     pod(name).with("spec.resourceClaims", entries).value(|pod| {
         pod["spec"]["containers"][0]["resources"]["claims"] = uses.into();
@@ -97,8 +107,15 @@ fn slice(name: &str, driver: &str, devices: &[&str], spec: &Value) -> Object {
     let slice = object(API, "ResourceSlice", "", name)
         .with("spec", spec.clone())
         .with("spec.driver", driver)
-        .with("spec.pool", json!({ "name": name, "generation": 1, "resourceSliceCount": 1 }));
-    if spec.get("devices").is_some() { slice } else { slice.with("spec.devices", devices) }
+        .with(
+            "spec.pool",
+            json!({ "name": name, "generation": 1, "resourceSliceCount": 1 }),
+        );
+    if spec.get("devices").is_some() {
+        slice
+    } else {
+        slice.with("spec.devices", devices)
+    }
 }
 
 fn in_zone(zone: &str) -> Value {
@@ -133,7 +150,11 @@ fn held(name: &str, request: Value, consumed: Option<Value>, pod: &Object) -> Ob
 }
 
 fn drivers(claim: &PlannedClaim) -> Option<&str> {
-    claim.annotations.iter().find(|(key, _)| **key == *DRIVERS).map(|(_, value)| &**value)
+    claim
+        .annotations
+        .iter()
+        .find(|(key, _)| **key == *DRIVERS)
+        .map(|(_, value)| &**value)
 }
 
 fn zones(claim: &PlannedClaim) -> Vec<&str> {
@@ -148,7 +169,9 @@ fn outcome(plan: &Plan) -> (usize, usize, usize) {
 
 /// The plan for one pod that uses the claim `gpu`.
 fn plan_for_one(types: impl IntoIterator<Item = FakeType>, request: Value) -> Plan {
-    world(types).with(claim_for("gpu", json!([request]))).plan_for([user("a", &["gpu"])])
+    world(types)
+        .with(claim_for("gpu", json!([request])))
+        .plan_for([user("a", &["gpu"])])
 }
 
 /// The plan for pods with a claim each.
@@ -183,14 +206,22 @@ fn pod_without_claims_names_no_driver() {
 
 fn of_template(name: &str, generated: Value) -> Object {
     pod(name)
-        .with("spec.resourceClaims", json!([{ "name": "gpu", "resourceClaimTemplateName": "gpu-template" }]))
-        .with("status.resourceClaimStatuses", json!([{ "name": "gpu", "resourceClaimName": generated }]))
+        .with(
+            "spec.resourceClaims",
+            json!([{ "name": "gpu", "resourceClaimTemplateName": "gpu-template" }]),
+        )
+        .with(
+            "status.resourceClaimStatuses",
+            json!([{ "name": "gpu", "resourceClaimName": generated }]),
+        )
         .value(|pod| pod["spec"]["containers"][0]["resources"]["claims"] = json!([{ "name": "gpu" }]))
 }
 
 #[test]
 fn claim_made_from_a_template_is_found_by_the_pods_status() {
-    let plan = world([gpus(1)]).with(gpu_claim("a-gpu")).plan_for([of_template("a", json!("a-gpu"))]);
+    let plan = world([gpus(1)])
+        .with(gpu_claim("a-gpu"))
+        .plan_for([of_template("a", json!("a-gpu"))]);
     assert_eq!((outcome(&plan), drivers(&plan.claims[0])), ((1, 0, 0), Some(GPU)));
 }
 
@@ -236,11 +267,18 @@ fn devices_that_must_agree_on_an_attribute_are_found() {
 #[test]
 fn first_alternative_that_can_be_had_is_taken() {
     let alternative = |name: &str, count: u32| json!({ "name": name, "deviceClassName": "gpu", "count": count });
-    let request = json!({ "name": "req", "firstAvailable": [alternative("prefer-4", 4), alternative("fallback-2", 2)] });
+    let request =
+        json!({ "name": "req", "firstAvailable": [alternative("prefer-4", 4), alternative("fallback-2", 2)] });
     assert_eq!(outcome(&plan_for_one([gpus(2)], request.clone())), (1, 0, 0));
     // What is left of four devices tells which alternative was taken.
-    assert_eq!(outcome(&plan_for_each(gpus(4), &[request.clone(), exactly("gpu", 1)])), (2, 0, 0));
-    assert_eq!(outcome(&plan_for_each(gpus(3), &[request, exactly("gpu", 1)])), (1, 0, 0));
+    assert_eq!(
+        outcome(&plan_for_each(gpus(4), &[request.clone(), exactly("gpu", 1)])),
+        (2, 0, 0)
+    );
+    assert_eq!(
+        outcome(&plan_for_each(gpus(3), &[request, exactly("gpu", 1)])),
+        (1, 0, 0)
+    );
 }
 
 #[test]
@@ -258,7 +296,9 @@ fn all_drivers_whose_devices_are_used_are_named() {
 
 #[test]
 fn device_a_running_pod_holds_is_not_given_again() {
-    let mut world = world([gpus(1)]).with(node_with("gpu-it", "own").initialized()).with(slice_of("own", "gpu-0"));
+    let mut world = world([gpus(1)])
+        .with(node_with("gpu-it", "own").initialized())
+        .with(slice_of("own", "gpu-0"));
     let holder = user("holder", &["held"]).on("own");
     let pool = format!("{GPU}-own");
     let allocated = held("held", exactly("gpu", 1), None, &holder).value(|claim| {
@@ -282,14 +322,22 @@ fn claim_that_does_not_exist_yet_is_waited_for() {
 
 #[test]
 fn claims_are_refused_while_such_requests_are_ignored() {
-    let mut world = world([gpus(1)]).with(gpu_claim("gpu")).setting("ignoreDRARequests", true);
+    let mut world = world([gpus(1)])
+        .with(gpu_claim("gpu"))
+        .setting("ignoreDRARequests", true);
     let plan = world.plan_for([user("a", &["gpu"])]);
-    assert_eq!((plan.claims.len(), plan.unplaced[0].kind), (0, RefusalKind::DeviceRequestsIgnored));
+    assert_eq!(
+        (plan.claims.len(), plan.unplaced[0].kind),
+        (0, RefusalKind::DeviceRequestsIgnored)
+    );
 }
 
 #[test]
 fn device_no_type_has_cannot_be_had() {
-    assert_eq!(outcome(&plan_for_one([instance_type("no-gpu-it")], exactly("gpu", 1))), (0, 0, 1));
+    assert_eq!(
+        outcome(&plan_for_one([instance_type("no-gpu-it")], exactly("gpu", 1))),
+        (0, 0, 1)
+    );
 }
 
 #[test]
@@ -299,7 +347,9 @@ fn class_that_does_not_exist_cannot_be_had() {
 
 /// A pod that needs a GPU and a NIC, each only in one zone.
 fn zoned(gpu_zone: &str, nic_zone: &str) -> Plan {
-    let mut world = world([plain()]).with(gpu_claim("gpu")).with(claim_for("nic", json!([exactly("nic", 1)])));
+    let mut world = world([plain()])
+        .with(gpu_claim("gpu"))
+        .with(claim_for("nic", json!([exactly("nic", 1)])));
     world.add(slice("zoned-gpu", GPU, &["zoned-gpu-0"], &in_zone(gpu_zone)));
     world.add(slice("zoned-nic", NIC, &["zoned-nic-0"], &in_zone(nic_zone)));
     world.plan_for([user("a", &["gpu", "nic"])])
@@ -313,7 +363,10 @@ fn devices_of_different_zones_cannot_be_combined() {
 #[test]
 fn devices_of_one_zone_bind_the_claim_to_it() {
     let plan = zoned("test-zone-2", "test-zone-2");
-    assert_eq!((outcome(&plan), zones(&plan.claims[0])), ((1, 0, 0), vec!["test-zone-2"]));
+    assert_eq!(
+        (outcome(&plan), zones(&plan.claims[0])),
+        ((1, 0, 0), vec!["test-zone-2"])
+    );
 }
 
 #[test]
@@ -321,13 +374,19 @@ fn device_of_a_zone_binds_the_claim_to_it() {
     let mut world = world([gpus(1)]).with(gpu_claim("gpu"));
     world.add(slice("zoned-gpu", GPU, &["zoned-gpu-0"], &in_zone("test-zone-2")));
     let plan = world.plan_for([user("a", &["gpu"])]);
-    assert_eq!((outcome(&plan), zones(&plan.claims[0])), ((1, 0, 0), vec!["test-zone-2"]));
+    assert_eq!(
+        (outcome(&plan), zones(&plan.claims[0])),
+        ((1, 0, 0), vec!["test-zone-2"])
+    );
 }
 
 #[test]
 fn type_with_the_device_must_meet_the_pods_other_wishes() {
     let devices = json!([template(GPU, "arm-gpu-pool", json!([{ "name": "arm-gpu-0" }]))]);
-    let types = [instance_type("arm-gpu-it").arch("arm64").devices(devices), instance_type("amd-no-gpu-it")];
+    let types = [
+        instance_type("arm-gpu-it").arch("arm64").devices(devices),
+        instance_type("amd-no-gpu-it"),
+    ];
     let mut world = world(types).with(gpu_claim("gpu"));
     let plan = world.plan_for([user("a", &["gpu"]).require(&[req(ARCH, "In", &["amd64"])])]);
     assert_eq!(outcome(&plan), (0, 0, 1));
@@ -335,7 +394,9 @@ fn type_with_the_device_must_meet_the_pods_other_wishes() {
 
 #[test]
 fn pods_with_and_without_claims_are_planned_together() {
-    let plan = world([gpus(1)]).with(gpu_claim("gpu")).plan_for([user("a", &["gpu"]), pod("b")]);
+    let plan = world([gpus(1)])
+        .with(gpu_claim("gpu"))
+        .plan_for([user("a", &["gpu"]), pod("b")]);
     assert_eq!((plan.placed(), plan.unplaced.len()), (2, 0));
 }
 
@@ -354,7 +415,10 @@ fn pods_that_share_a_claim_share_its_device() {
     let plan = one.plan_for([user("a", &["shared"]), user("b", &["shared"])]);
     assert_eq!((plan.placed(), plan.unplaced.len()), (2, 0));
     let mut other = world([gpus(2)]).with(gpu_claim("shared"));
-    assert_eq!(outcome(&other.plan_for([user("a", &["shared"]), user("b", &["shared"])])), (1, 0, 0));
+    assert_eq!(
+        outcome(&other.plan_for([user("a", &["shared"]), user("b", &["shared"])])),
+        (1, 0, 0)
+    );
 }
 
 /// A cluster whose only GPU a pod holds, on a node that stays or goes.
@@ -379,10 +443,15 @@ fn device_a_pod_holds_is_free_once_its_node_goes_away() {
 
 #[test]
 fn published_devices_of_a_node_not_yet_up_do_not_count() {
-    let mut world = world([plain()]).with(gpu_claim("gpu")).with(slice_of("own", "incluster-gpu-0"));
+    let mut world = world([plain()])
+        .with(gpu_claim("gpu"))
+        .with(slice_of("own", "incluster-gpu-0"));
     let own = node_with("plain-it", "own");
     let condition = |kind: &str| json!({ "type": kind, "status": "True", "reason": kind });
-    world.add(claim(&own, "default").with("status.conditions", json!([condition("Launched"), condition("Registered")])));
+    world.add(claim(&own, "default").with(
+        "status.conditions",
+        json!([condition("Launched"), condition("Registered")]),
+    ));
     world.add(own);
     assert_eq!(outcome(&world.plan_for([user("a", &["gpu"])])), (0, 0, 1));
     world.initialize("own");
@@ -391,7 +460,9 @@ fn published_devices_of_a_node_not_yet_up_do_not_count() {
 
 #[test]
 fn published_devices_of_a_node_nobody_knows_do_not_count() {
-    let mut world = world([gpus(1)]).with(gpu_claim("gpu")).with(slice_of("orphan-node", "orphan-gpu-0"));
+    let mut world = world([gpus(1)])
+        .with(gpu_claim("gpu"))
+        .with(slice_of("orphan-node", "orphan-gpu-0"));
     assert_eq!(outcome(&world.plan_for([user("a", &["gpu"])])), (1, 0, 0));
 }
 
@@ -407,12 +478,21 @@ fn devices_of_a_node_count_once_when_it_comes_up() {
 #[test]
 fn memory_of_a_shared_device_is_given_out_until_it_is_gone() {
     let asks = |amounts: &[&str]| -> Vec<Value> {
-        amounts.iter().map(|amount| with_capacity(json!({ MEMORY: amount }))).collect()
+        amounts
+            .iter()
+            .map(|amount| with_capacity(json!({ MEMORY: amount })))
+            .collect()
     };
     let shared = || shared_gpu("16Gi", None);
     assert_eq!(outcome(&plan_for_each(shared(), &asks(&["4Gi"]))), (1, 0, 0));
-    assert_eq!(outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi"]))), (1, 0, 0));
-    assert_eq!(outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi", "8Gi"]))), (2, 0, 0));
+    assert_eq!(
+        outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi"]))),
+        (1, 0, 0)
+    );
+    assert_eq!(
+        outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi", "8Gi"]))),
+        (2, 0, 0)
+    );
     assert_eq!(outcome(&plan_for_each(shared(), &asks(&["32Gi"]))), (0, 0, 1));
 }
 
@@ -424,7 +504,12 @@ fn memory_a_leaving_pod_holds_is_free() {
         let mut world = world([plain()]).with(if is_leaving { own.deleting() } else { own });
         let device = json!({ "name": "shared-0", "allowMultipleAllocations": true,
                              "capacity": { MEMORY: { "value": "16Gi" } } });
-        world.add(slice("shared", GPU, &[], &json!({ "allNodes": true, "devices": [device] })));
+        world.add(slice(
+            "shared",
+            GPU,
+            &[],
+            &json!({ "allNodes": true, "devices": [device] }),
+        ));
         for (pod, amount) in [(live, "4Gi"), (leaving, "10Gi")] {
             let (request, consumed) = (with_capacity(json!({ MEMORY: amount })), json!({ MEMORY: amount }));
             world.add(held(&format!("{}-claim", pod.name()), request, Some(consumed), &pod));
@@ -446,7 +531,10 @@ fn dimension_a_device_does_not_have_cannot_be_had() {
 fn amount_above_the_valid_ones_cannot_be_had() {
     let policy = json!({ "default": "4Gi", "validValues": ["4Gi", "8Gi", "16Gi"] });
     let request = with_capacity(json!({ MEMORY: "32Gi" }));
-    assert_eq!(outcome(&plan_for_one([shared_gpu("16Gi", Some(policy))], request)), (0, 0, 1));
+    assert_eq!(
+        outcome(&plan_for_one([shared_gpu("16Gi", Some(policy))], request)),
+        (0, 0, 1)
+    );
 }
 
 #[test]
@@ -469,7 +557,12 @@ fn profiles_share_a_device_within_its_budget() {
             (1, 0, 0),
         ),
         (memory("40Gi"), memory("80Gi"), 1, (0, 0, 1)),
-        (amounts(&[("compute", "100")]), amounts(&[("compute", "60")]), 2, (2, 0, 0)),
+        (
+            amounts(&[("compute", "100")]),
+            amounts(&[("compute", "60")]),
+            2,
+            (2, 0, 0),
+        ),
     ];
     for (budget, each, count, expected) in cases {
         let requests = vec![exactly("gpu", 1); count];

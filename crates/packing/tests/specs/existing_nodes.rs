@@ -5,7 +5,9 @@ use super::fixture::{labels::*, *};
 #[test]
 fn pods_use_a_node_nobody_manages() {
     let room = [("cpu", "10"), ("memory", "100Gi"), ("pods", "110")];
-    let mut world = World::new().with(pool("default")).with(node("own", &room).initialized());
+    let mut world = World::new()
+        .with(pool("default"))
+        .with(node("own", &room).initialized());
     world.provision(replicas(100, &pod("a").cpu("10m").limited("cpu", "10m")));
     assert_eq!(world.nodes_of(""), ["own"].into());
     assert_eq!(world.pending(), Vec::<&str>::new());
@@ -39,7 +41,10 @@ fn pod_incompatible_with_the_node_there_is_gets_one_of_a_pool() {
 #[test]
 fn daemons_that_will_not_run_on_a_node_take_no_room_there() {
     let own = node("own", &[("cpu", "1"), ("memory", "1Gi"), ("pods", "110")]).initialized();
-    let daemon = pod("").cpu("100").memory("100Gi").require(&[req(ZONE, "In", &["test-zone-1"])]);
+    let daemon = pod("")
+        .cpu("100")
+        .memory("100Gi")
+        .require(&[req(ZONE, "In", &["test-zone-1"])]);
     let mut world = World::new().with(pool("default")).with(claim(&own, "other")).with(own);
     world.add(daemon_set("ds", &daemon));
     world.provision([pod("a").cpu("1").memory("1Gi")]);

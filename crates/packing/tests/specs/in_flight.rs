@@ -110,7 +110,9 @@ fn node_with_a_taint_nobody_announced_is_not_used() {
     world.provision([pod("first").limited("cpu", "8")]);
     world.remove("Pod", "first");
     world.initialize("launched-001");
-    world.change("Node", "launched-001", |node| node.taint(taint("foo.com/taint", "tainted", "NoSchedule")));
+    world.change("Node", "launched-001", |node| {
+        node.taint(taint("foo.com/taint", "tainted", "NoSchedule"))
+    });
     world.provision([pod("second")]);
     assert_eq!(world.nodes_of("second"), ["launched-002"].into());
 }
@@ -132,7 +134,9 @@ fn startup_taint_that_comes_back_keeps_pods_away() {
     world.provision([pod("first")]);
     world.remove("Pod", "first");
     world.initialize("launched-001");
-    world.change("Node", "launched-001", |node| node.taint(taint).with("status.capacity", json!({ "pods": "10" })));
+    world.change("Node", "launched-001", |node| {
+        node.taint(taint).with("status.capacity", json!({ "pods": "10" }))
+    });
     world.provision([pod("second")]);
     assert_eq!(world.nodes_of("second"), ["launched-002"].into());
 }
@@ -145,7 +149,11 @@ fn node_without_contact_yet_counts_as_on_its_way() {
     world.change("Node", "launched-001", |node| {
         node.taint(taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
             .taint(taint("node.kubernetes.io/unreachable", "", "NoSchedule"))
-            .taint(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule"))
+            .taint(taint(
+                "node.cloudprovider.kubernetes.io/uninitialized",
+                "true",
+                "NoSchedule",
+            ))
     });
     world.provision([pod("second").cpu("10m")]);
     assert_eq!(world.nodes_of("second"), ["launched-001"].into());
@@ -164,11 +172,19 @@ fn room_kept_for_daemons_is_free_once_they_run() {
 #[test]
 fn daemons_nobody_expected_take_room() {
     let picky = pod("").select("my-node-label", "value").cpu("1").memory("1Gi");
-    let mut world = world().with(daemon_set("picky", &picky)).with(daemon_set("tiny", &pod("").cpu("1m")));
+    let mut world = world()
+        .with(daemon_set("picky", &picky))
+        .with(daemon_set("tiny", &pod("").cpu("1m")));
     world.provision([pod("first").limited("cpu", "8")]);
     world.change("Node", "launched-001", |node| node.label("my-node-label", "value"));
     world.remove("Pod", "first");
-    world.add(daemon_pod("daemon", "picky").select("my-node-label", "value").cpu("1").memory("2Gi").on("launched-001"));
+    world.add(
+        daemon_pod("daemon", "picky")
+            .select("my-node-label", "value")
+            .cpu("1")
+            .memory("2Gi")
+            .on("launched-001"),
+    );
     world.provision([pod("second").limited("cpu", "15.5")]);
     assert_eq!(world.nodes_of("second"), ["launched-002"].into());
 }
@@ -181,15 +197,25 @@ fn daemons_that_wait_for_registered_or_initialized_nodes_count() {
         .with(daemon_set("registered", &waiting(REGISTERED)));
     let plan = world.provision([pod("first").limited("cpu", "2")]);
     assert_eq!(world.label("first", INSTANCE_TYPE), Some("arm-instance-type"));
-    let keys: Vec<&str> = plan.claims[0].constraints.iter().map(|spec| spec.key.as_str()).collect();
+    let keys: Vec<&str> = plan.claims[0]
+        .constraints
+        .iter()
+        .map(|spec| spec.key.as_str())
+        .collect();
     assert!(!keys.contains(&INITIALIZED) && !keys.contains(&REGISTERED), "{keys:?}");
     let labels: Vec<&str> = plan.claims[0].labels.iter().map(|(key, _)| &**key).collect();
-    assert!(!labels.contains(&INITIALIZED) && !labels.contains(&REGISTERED), "{labels:?}");
+    assert!(
+        !labels.contains(&INITIALIZED) && !labels.contains(&REGISTERED),
+        "{labels:?}"
+    );
 }
 
 #[test]
 fn nodes_on_their_way_are_filled_before_new_ones_are_launched() {
-    let medium = instance_type("medium").resource("cpu", "4.25").resource("pods", "4").build();
+    let medium = instance_type("medium")
+        .resource("cpu", "4.25")
+        .resource("pods", "4")
+        .build();
     let mut world = World::of([medium]).with(pool("default"));
     let batches = [3, 9, 0, 7, 1, 5, 8, 2, 6, 4];
     for (at, count) in batches.into_iter().enumerate() {
@@ -246,7 +272,8 @@ fn extended_resources_a_young_node_reports_as_zero_are_taken_from_its_claim() {
     let mut world = world();
     world.provision_without_binding([pod("first").limited("cpu", "10m").limited(vendor, "1")]);
     world.change("Node", "launched-001", |node| {
-        node.with("status.capacity", json!({ vendor: "0" })).with("status.allocatable", json!({ vendor: "0" }))
+        node.with("status.capacity", json!({ vendor: "0" }))
+            .with("status.allocatable", json!({ vendor: "0" }))
     });
     world.provision_without_binding([pod("second").limited("cpu", "10m").limited(vendor, "1")]);
     assert_eq!(world.of_kind("Node").count(), 1);
@@ -254,7 +281,11 @@ fn extended_resources_a_young_node_reports_as_zero_are_taken_from_its_claim() {
 
 #[test]
 fn affinity_to_itself_prefers_the_zone_of_a_node_on_its_way() {
-    let friend = |name: &str| pod(name).label("security", "s2").affinity(term(ZONE, &[("security", "s2")]));
+    let friend = |name: &str| {
+        pod(name)
+            .label("security", "s2")
+            .affinity(term(ZONE, &[("security", "s2")]))
+    };
     let mut world = world();
     world.provision_without_binding([friend("first")]);
     world.provision_without_binding([friend("second")]);

@@ -10,7 +10,10 @@ fn limited(resource: &str, quantity: &str) -> World {
 
 /// A pod that shares no node with its like.
 fn apart(name: &str) -> Object {
-    pod(name).label("app", "foo").anti_affinity(term(HOSTNAME, &[("app", "foo")])).cpu("1.5")
+    pod(name)
+        .label("app", "foo")
+        .anti_affinity(term(HOSTNAME, &[("app", "foo")]))
+        .cpu("1.5")
 }
 
 #[test]

@@ -13,7 +13,11 @@ fn at_least(mut requirement: Value, count: u32) -> Value {
 }
 
 fn three_types() -> Value {
-    req(INSTANCE_TYPE, "In", &["instance-type-1", "instance-type-2", "instance-type-3"])
+    req(
+        INSTANCE_TYPE,
+        "In",
+        &["instance-type-1", "instance-type-2", "instance-type-3"],
+    )
 }
 
 fn three_zones() -> Value {
@@ -34,7 +38,9 @@ fn two_types() -> World {
 
 /// One type in these zones.
 fn one_type(zones: &[&str]) -> World {
-    let kind = zones.iter().fold(arm("instance-type-1"), |kind, zone| kind.offer("spot", zone, 0.52));
+    let kind = zones
+        .iter()
+        .fold(arm("instance-type-1"), |kind, zone| kind.offer("spot", zone, 0.52));
     World::of([kind.build()])
 }
 
@@ -47,7 +53,10 @@ fn small_pod() -> Object {
 }
 
 fn is_relaxed(claim: &PlannedClaim) -> bool {
-    claim.annotations.iter().any(|(key, value)| **key == *RELAXED && **value == *"true")
+    claim
+        .annotations
+        .iter()
+        .any(|(key, value)| **key == *RELAXED && **value == *"true")
 }
 
 /// Values and minimum of the claim's requirement on zones.
@@ -69,7 +78,9 @@ fn bound_to_zone_1(world: &mut World) -> Object {
 
 #[test]
 fn too_few_types_are_no_offer() {
-    let plan = two_types().with(pool("default").requirement(at_least(three_types(), 3))).plan_for([small_pod()]);
+    let plan = two_types()
+        .with(pool("default").requirement(at_least(three_types(), 3)))
+        .plan_for([small_pod()]);
     assert_eq!((plan.claims.len(), plan.unplaced.len()), (0, 1));
 }
 
@@ -97,7 +108,9 @@ fn minimum_is_lowered_before_a_lighter_pool_is_tried() {
 #[test]
 fn too_few_zones_are_no_offer() {
     let pool = pool("default").requirement(at_least(three_zones(), 3));
-    let plan = one_type(&["test-zone-1", "test-zone-2"]).with(pool).plan_for([small_pod()]);
+    let plan = one_type(&["test-zone-1", "test-zone-2"])
+        .with(pool)
+        .plan_for([small_pod()]);
     assert_eq!((plan.claims.len(), plan.unplaced.len()), (0, 1));
 }
 
@@ -115,7 +128,10 @@ fn too_few_zones_are_accepted_with_best_effort() {
     let pool = pool("default").requirement(at_least(three_zones(), 3));
     let plan = best_effort(one_type(&["test-zone-1", "test-zone-2"]).with(pool)).plan_for([small_pod()]);
     assert!(is_relaxed(&plan.claims[0]));
-    assert_eq!(zones(&plan.claims[0]), (vec!["test-zone-1", "test-zone-2", "test-zone-3"], Some(2)));
+    assert_eq!(
+        zones(&plan.claims[0]),
+        (vec!["test-zone-1", "test-zone-2", "test-zone-3"], Some(2))
+    );
 }
 
 #[test]
@@ -130,9 +146,14 @@ fn minimum_of_zones_is_lowered_to_what_a_volume_leaves() {
 
 #[test]
 fn minimums_of_several_keys_are_lowered_each() {
-    let pool = pool("default").requirement(at_least(three_types(), 3)).requirement(at_least(three_zones(), 3));
+    let pool = pool("default")
+        .requirement(at_least(three_types(), 3))
+        .requirement(at_least(three_zones(), 3));
     let plan = best_effort(one_type(&["test-zone-1", "test-zone-2"]).with(pool)).plan_for([small_pod()]);
     assert!(is_relaxed(&plan.claims[0]));
     assert_eq!(options(&plan.claims[0]), ["instance-type-1"]);
-    assert_eq!(zones(&plan.claims[0]), (vec!["test-zone-1", "test-zone-2", "test-zone-3"], Some(2)));
+    assert_eq!(
+        zones(&plan.claims[0]),
+        (vec!["test-zone-1", "test-zone-2", "test-zone-3"], Some(2))
+    );
 }

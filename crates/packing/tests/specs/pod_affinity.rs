@@ -35,7 +35,10 @@ const ZONES: [&str; 3] = ["test-zone-1", "test-zone-2", "test-zone-3"];
 
 /// A large pod in each zone.
 fn in_each_zone(pod: impl Fn(&str) -> Object) -> Vec<Object> {
-    ZONES.iter().map(|zone| pod(&format!("in-{zone}")).cpu("2").select(ZONE, zone)).collect()
+    ZONES
+        .iter()
+        .map(|zone| pod(&format!("in-{zone}")).cpu("2").select(ZONE, zone))
+        .collect()
 }
 
 #[test]
@@ -102,7 +105,10 @@ fn pods_that_seek_each_other_cannot_start_on_a_second_host_elsewhere() {
 #[test]
 fn pods_that_seek_each_other_meet_in_the_zone_they_require() {
     let mut world = world();
-    world.provision(replicas(3, &sociable("a", ZONE).require(&[req(ZONE, "In", &["test-zone-3"])])));
+    world.provision(replicas(
+        3,
+        &sociable("a", ZONE).require(&[req(ZONE, "In", &["test-zone-3"])]),
+    ));
     assert_eq!((world.nodes_of("").len(), world.pending().len()), (1, 0));
     assert_eq!(world.label("a-00", ZONE), Some("test-zone-3"));
 }
@@ -140,7 +146,10 @@ fn pod_keeps_off_the_host_of_the_pod_it_avoids() {
     for round in 0..10 {
         let (avoided, shy) = (format!("avoided-{round}"), format!("shy-{round}"));
         world.provision([pod(&shy).anti_affinity(term(HOSTNAME, &S2)), target(&avoided)]);
-        assert!(world.is_scheduled(&shy) && world.is_scheduled(&avoided), "round {round}");
+        assert!(
+            world.is_scheduled(&shy) && world.is_scheduled(&avoided),
+            "round {round}"
+        );
         assert_ne!(world.nodes_of(&shy), world.nodes_of(&avoided), "round {round}");
     }
 }
@@ -190,7 +199,11 @@ fn pod_that_others_in_all_zones_avoid_has_no_zone_unless_it_is_a_wish() {
             } else {
                 world.provision([pods, vec![target("avoided")]].concat());
             }
-            assert_eq!(world.pending(), pending, "bound before: {is_bound_before}, wish: {is_wish}");
+            assert_eq!(
+                world.pending(),
+                pending,
+                "bound before: {is_bound_before}, wish: {is_wish}"
+            );
         }
     }
 }
@@ -208,7 +221,10 @@ fn pod_waits_until_the_zone_of_the_pod_that_avoids_it_is_known() {
 #[test]
 fn wish_for_company_yields_to_a_required_spread() {
     let mut world = world();
-    let torn = pod("torn").label("test", "test").spread(spread(HOSTNAME, 1)).prefer_affinity(50, term(HOSTNAME, &S2));
+    let torn = pod("torn")
+        .label("test", "test")
+        .spread(spread(HOSTNAME, 1))
+        .prefer_affinity(50, term(HOSTNAME, &S2));
     world.provision([replicas(3, &torn), vec![target("target")]].concat());
     assert_eq!(world.pending(), Vec::<&str>::new());
     assert_eq!(world.skew(HOSTNAME, &TEST), [1, 1, 1]);
@@ -235,7 +251,13 @@ fn pods_that_seek_a_pod_that_does_not_exist_are_not_scheduled() {
 #[test]
 fn pods_join_the_zone_of_the_pod_they_seek_once_it_is_known() {
     let mut world = world();
-    world.provision([replicas(10, &pod("a").affinity(term(ZONE, &S2))), vec![target("target")]].concat());
+    world.provision(
+        [
+            replicas(10, &pod("a").affinity(term(ZONE, &S2))),
+            vec![target("target")],
+        ]
+        .concat(),
+    );
     assert_eq!((world.pending().len(), world.skew(ZONE, &[])), (10, vec![1]));
     world.provision([]);
     assert_eq!((world.pending().len(), world.skew(ZONE, &[])), (0, vec![11]));
@@ -253,7 +275,12 @@ fn pods_join_the_zone_the_pod_they_seek_requires() {
 fn pods_that_depend_on_each_other_are_placed_in_any_order() {
     let labels = |kind: &'static str| [("type", kind), ("spread", "spread")];
     let of = |name: &str, kind: &'static str| pod(name).label("type", kind).label("spread", "spread");
-    for order in [["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "d", "a", "c"], ["c", "a", "d", "b"]] {
+    for order in [
+        ["a", "b", "c", "d"],
+        ["d", "c", "b", "a"],
+        ["b", "d", "a", "c"],
+        ["c", "a", "d", "b"],
+    ] {
         let mut world = world();
         world.provision([
             of(order[0], "db"),
@@ -290,6 +317,9 @@ fn pods_of_other_namespaces_count_only_when_asked_for() {
         world.provision(pods);
         assert!(world.is_scheduled("target"), "{term}");
         assert_eq!(world.is_scheduled("seeker"), is_found, "{term}");
-        assert!(!is_found || world.nodes_of("seeker") == world.nodes_of("target"), "{term}");
+        assert!(
+            !is_found || world.nodes_of("seeker") == world.nodes_of("target"),
+            "{term}"
+        );
     }
 }

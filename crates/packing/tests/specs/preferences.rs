@@ -68,7 +68,10 @@ fn reluctant_pool_is_tolerated_after_node_preferences_are_given_up() {
 fn preference_that_cannot_be_met_does_not_cost_a_node() {
     for key in [ZONE, HOSTNAME] {
         let mut world = World::new().with(pool("default"));
-        let picky = pod("picky").label("app", "baz").cpu("1").prefer(1, &[req(key, "In", &["value-1"])]);
+        let picky = pod("picky")
+            .label("app", "baz")
+            .cpu("1")
+            .prefer(1, &[req(key, "In", &["value-1"])]);
         world.provision([pod("plain").label("app", "foo").cpu("2"), picky]);
         assert_eq!(world.nodes_of("").len(), 1, "{key}");
         assert_eq!(world.pending(), Vec::<&str>::new());
@@ -119,7 +122,9 @@ fn ignored_soft_spreads_change_nothing() {
 fn ignored_pod_anti_affinity_preferences_change_nothing() {
     for key in [ZONE, HOSTNAME] {
         let mut world = ignoring();
-        let pod = pod("a").label("app", "foo").prefer_anti_affinity(1, term(key, &[("app", "foo")]));
+        let pod = pod("a")
+            .label("app", "foo")
+            .prefer_anti_affinity(1, term(key, &[("app", "foo")]));
         world.provision(replicas(5, &pod));
         assert_eq!((world.nodes_of("").len(), world.pending().len()), (1, 0), "{key}");
     }

@@ -81,27 +81,37 @@ fn pods_are_scheduled_by_supported_node_affinities() {
 #[test]
 fn accelerators_are_provisioned() {
     let mut world = world();
-    world.provision([pod("a").limited("fake.com/vendor-a", "1"), pod("b").limited("fake.com/vendor-b", "1")]);
+    world.provision([
+        pod("a").limited("fake.com/vendor-a", "1"),
+        pod("b").limited("fake.com/vendor-b", "1"),
+    ]);
     assert_eq!(world.label("a", INSTANCE_TYPE), Some("gpu-vendor-instance-type"));
     assert_eq!(world.label("b", INSTANCE_TYPE), Some("gpu-vendor-b-instance-type"));
 }
 
 #[test]
 fn machine_for_one_pod_takes_one_pod() {
-    let mut world = World::new().with(pool("default").requirement(req(INSTANCE_TYPE, "In", &["single-pod-instance-type"])));
+    let mut world =
+        World::new().with(pool("default").requirement(req(INSTANCE_TYPE, "In", &["single-pod-instance-type"])));
     world.provision(replicas(3, &pod("a")));
     assert_eq!((world.nodes_of("").len(), world.pending().len()), (3, 0));
 }
 
 #[test]
 fn pods_of_a_node_that_goes_away_join_the_pending_ones_on_one_new_node() {
-    let own = node("own", &[]).label(NODE_POOL, "default").label(INSTANCE_TYPE, "default-instance-type").deleting();
+    let own = node("own", &[])
+        .label(NODE_POOL, "default")
+        .label(INSTANCE_TYPE, "default-instance-type")
+        .deleting();
     let mut world = world().with(claim(&own, "default").deleting()).with(own);
     for bound in replicas(3, &pod("bound")) {
         world.add(bound.on("own"));
     }
     let plan = world.plan_for(replicas(2, &pod("a")));
-    assert_eq!((plan.claims.len(), plan.existing.len(), plan.claims[0].pods.len()), (1, 0, 5));
+    assert_eq!(
+        (plan.claims.len(), plan.existing.len(), plan.claims[0].pods.len()),
+        (1, 0, 5)
+    );
 }
 
 /// The cores of the machine a pod gets of machines of 10, 11 and 12 cores with 4, 5 and 6 GiB.
@@ -122,14 +132,20 @@ fn cores(pod: Object) -> Option<String> {
 }
 
 fn sized(cpu: &str, memory: &str) -> Object {
-    pod("a").cpu(cpu).memory(memory).limited("cpu", cpu).limited("memory", memory)
+    pod("a")
+        .cpu(cpu)
+        .memory(memory)
+        .limited("cpu", cpu)
+        .limited("memory", memory)
 }
 
 #[test]
 fn sidecar_after_an_init_container_counts_with_the_containers() {
     let init = [("cpu", "10"), ("memory", "4Gi")];
     let sidecar = [("cpu", "4.9"), ("memory", "2.9Gi")];
-    let pod = sized("6", "2Gi").init(None, &init, &init).init(Some("Always"), &sidecar, &sidecar);
+    let pod = sized("6", "2Gi")
+        .init(None, &init, &init)
+        .init(Some("Always"), &sidecar, &sidecar);
     assert_eq!(cores(pod).as_deref(), Some("11"));
 }
 
@@ -137,7 +153,9 @@ fn sidecar_after_an_init_container_counts_with_the_containers() {
 fn sidecar_before_a_small_init_container_counts_with_the_containers() {
     let sidecar = [("cpu", "4.9"), ("memory", "2.9Gi")];
     let init = [("cpu", "5"), ("memory", "1Gi")];
-    let pod = sized("6", "2Gi").init(Some("Always"), &sidecar, &sidecar).init(None, &init, &init);
+    let pod = sized("6", "2Gi")
+        .init(Some("Always"), &sidecar, &sidecar)
+        .init(None, &init, &init);
     assert_eq!(cores(pod).as_deref(), Some("11"));
 }
 
@@ -145,7 +163,9 @@ fn sidecar_before_a_small_init_container_counts_with_the_containers() {
 fn sidecar_before_a_large_init_container_counts_with_it() {
     let sidecar = [("cpu", "4.9"), ("memory", "2.9Gi")];
     let init = [("cpu", "6"), ("memory", "2Gi")];
-    let pod = sized("5", "1Gi").init(Some("Always"), &sidecar, &sidecar).init(None, &init, &init);
+    let pod = sized("5", "1Gi")
+        .init(Some("Always"), &sidecar, &sidecar)
+        .init(None, &init, &init);
     assert_eq!(cores(pod).as_deref(), Some("11"));
 }
 
@@ -154,6 +174,8 @@ fn resources_of_the_pod_as_a_whole_go_before_those_of_its_containers() {
     let init = [("cpu", "6"), ("memory", "2Gi")];
     let sidecar = [("cpu", "4"), ("memory", "2Gi")];
     let whole = json!({ "limits": { "cpu": "10", "memory": "4Gi" }, "requests": { "cpu": "9.9", "memory": "3.9Gi" } });
-    let pod = sized("5", "1Gi").init(None, &init, &init).init(Some("Always"), &sidecar, &sidecar);
+    let pod = sized("5", "1Gi")
+        .init(None, &init, &init)
+        .init(Some("Always"), &sidecar, &sidecar);
     assert_eq!(cores(pod.with("spec.resources", whole)).as_deref(), Some("10"));
 }

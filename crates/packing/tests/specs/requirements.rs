@@ -37,33 +37,51 @@ fn requiring(requirement: Value) -> Object {
 
 #[test]
 fn unconstrained_pod_gets_the_labels_of_the_pool() {
-    assert_eq!(label_of(labelled_pool(), pod("a"), "test-key").as_deref(), Some("test-value"));
+    assert_eq!(
+        label_of(labelled_pool(), pod("a"), "test-key").as_deref(),
+        Some("test-value")
+    );
 }
 
 #[test]
 fn pod_with_a_conflicting_node_selector_is_not_scheduled() {
-    assert!(!is_scheduled(labelled_pool(), pod("a").select("test-key", "different-value")));
+    assert!(!is_scheduled(
+        labelled_pool(),
+        pod("a").select("test-key", "different-value")
+    ));
 }
 
 #[test]
 fn pod_that_selects_an_undefined_key_is_not_scheduled() {
-    assert!(!is_scheduled(pool("default"), pod("a").select("test-key", "test-value")));
+    assert!(!is_scheduled(
+        pool("default"),
+        pod("a").select("test-key", "test-value")
+    ));
 }
 
 #[test]
 fn pod_with_matching_requirements_is_scheduled() {
     let pod = requiring(req("test-key", "In", &["test-value", "another-value"]));
-    assert_eq!(label_of(labelled_pool(), pod, "test-key").as_deref(), Some("test-value"));
+    assert_eq!(
+        label_of(labelled_pool(), pod, "test-key").as_deref(),
+        Some("test-value")
+    );
 }
 
 #[test]
 fn pod_with_conflicting_requirements_is_not_scheduled() {
-    assert!(!is_scheduled(labelled_pool(), requiring(req("test-key", "In", &["another-value"]))));
+    assert!(!is_scheduled(
+        labelled_pool(),
+        requiring(req("test-key", "In", &["another-value"]))
+    ));
 }
 
 #[test]
 fn pool_constraints_choose_the_zone() {
-    assert_eq!(label_of(zonal_pool(&["test-zone-2"]), pod("a"), ZONE).as_deref(), Some("test-zone-2"));
+    assert_eq!(
+        label_of(zonal_pool(&["test-zone-2"]), pod("a"), ZONE).as_deref(),
+        Some("test-zone-2")
+    );
 }
 
 #[test]
@@ -80,19 +98,34 @@ fn pod_that_selects_a_hostname_gets_no_node() {
 
 #[test]
 fn pod_that_selects_an_unknown_zone_is_not_scheduled() {
-    assert!(!is_scheduled(zonal_pool(&["test-zone-1"]), pod("a").select(ZONE, "unknown")));
+    assert!(!is_scheduled(
+        zonal_pool(&["test-zone-1"]),
+        pod("a").select(ZONE, "unknown")
+    ));
 }
 
 #[test]
 fn pod_that_selects_outside_the_pools_constraints_is_not_scheduled() {
-    assert!(!is_scheduled(zonal_pool(&["test-zone-1"]), pod("a").select(ZONE, "test-zone-2")));
+    assert!(!is_scheduled(
+        zonal_pool(&["test-zone-1"]),
+        pod("a").select(ZONE, "test-zone-2")
+    ));
 }
 
 #[test]
 fn integer_bounds_of_the_pool_choose_the_machine() {
-    for (operator, bound, cores) in [("Gt", "8", "16"), ("Lt", "8", "2"), ("Gte", "16", "16"), ("Lte", "2", "2")] {
+    for (operator, bound, cores) in [
+        ("Gt", "8", "16"),
+        ("Lt", "8", "2"),
+        ("Gte", "16", "16"),
+        ("Lte", "2", "2"),
+    ] {
         let pool = pool("default").requirement(req(INTEGER, operator, &[bound]));
-        assert_eq!(label_of(pool, pod("a"), INTEGER).as_deref(), Some(cores), "{operator} {bound}");
+        assert_eq!(
+            label_of(pool, pod("a"), INTEGER).as_deref(),
+            Some(cores),
+            "{operator} {bound}"
+        );
     }
 }
 
@@ -106,7 +139,11 @@ fn zone_requirements_of_pods_are_fulfilled() {
     ];
     for (operator, zones, expected) in cases {
         let pod = requiring(req(ZONE, operator, zones));
-        assert_eq!(label_of(pool("default"), pod, ZONE).as_deref(), expected, "{operator} {zones:?}");
+        assert_eq!(
+            label_of(pool("default"), pod, ZONE).as_deref(),
+            expected,
+            "{operator} {zones:?}"
+        );
     }
 }
 
@@ -118,7 +155,11 @@ fn compatible_zone_preferences_of_pods_are_met() {
         req(ZONE, "NotIn", &["test-zone-1", "test-zone-3"]),
     ] {
         let pod = requiring(anywhere.clone()).prefer(1, &[preference.clone()]);
-        assert_eq!(label_of(pool("default"), pod, ZONE).as_deref(), Some("test-zone-2"), "{preference}");
+        assert_eq!(
+            label_of(pool("default"), pod, ZONE).as_deref(),
+            Some("test-zone-2"),
+            "{preference}"
+        );
     }
 }
 
@@ -150,7 +191,13 @@ fn selectors_preferences_and_requirements_count_together_over_several_keys() {
             req(ZONE, "In", &["test-zone-1", "test-zone-3"]),
             req(INSTANCE_TYPE, "In", &["default-instance-type", "arm-instance-type"]),
         ])
-        .prefer(1, &[req(ZONE, "NotIn", &["unknown"]), req(INSTANCE_TYPE, "NotIn", &["unknown"])]);
+        .prefer(
+            1,
+            &[
+                req(ZONE, "NotIn", &["unknown"]),
+                req(INSTANCE_TYPE, "NotIn", &["unknown"]),
+            ],
+        );
     let mut world = World::new().with(pool("default"));
     world.provision([pod]);
     assert_eq!(world.label("a", ZONE), Some("test-zone-3"));
@@ -160,21 +207,36 @@ fn selectors_preferences_and_requirements_count_together_over_several_keys() {
 #[test]
 fn pod_that_requires_a_restricted_label_is_not_scheduled() {
     for label in ["kubernetes.io/hostname"] {
-        assert!(!is_scheduled(pool("default"), requiring(req(label, "In", &["test"]))), "{label}");
+        assert!(
+            !is_scheduled(pool("default"), requiring(req(label, "In", &["test"]))),
+            "{label}"
+        );
     }
 }
 
 #[test]
 fn pod_that_requires_a_label_of_a_restricted_domain_is_not_scheduled() {
     let label = "karpenter.sh/test";
-    assert!(!is_scheduled(pool("default"), requiring(req(label, "In", &["test"]))), "{label}");
+    assert!(
+        !is_scheduled(pool("default"), requiring(req(label, "In", &["test"]))),
+        "{label}"
+    );
 }
 
 #[test]
 fn pool_may_set_labels_of_the_kubernetes_domains_and_below() {
-    for label in ["kubernetes.io/test", "k8s.io/test", "subdomain.kubernetes.io/test", "subdomain.k8s.io/test"] {
+    for label in [
+        "kubernetes.io/test",
+        "k8s.io/test",
+        "subdomain.kubernetes.io/test",
+        "subdomain.k8s.io/test",
+    ] {
         let pool = pool("default").requirement(req(label, "In", &["test-value"]));
-        assert_eq!(label_of(pool, pod("a"), label).as_deref(), Some("test-value"), "{label}");
+        assert_eq!(
+            label_of(pool, pod("a"), label).as_deref(),
+            Some("test-value"),
+            "{label}"
+        );
     }
 }
 
@@ -224,14 +286,25 @@ fn keys_the_pool_defines_are_matched_by_value() {
         ("NotIn", &["another-value"], true),
     ];
     for (operator, values, expected) in cases {
-        let label = label_of(keyed_pool(&["test-value"]), requiring(req("test-key", operator, values)), "test-key");
-        assert_eq!(label.as_deref(), expected.then_some("test-value"), "{operator} {values:?}");
+        let label = label_of(
+            keyed_pool(&["test-value"]),
+            requiring(req("test-key", operator, values)),
+            "test-key",
+        );
+        assert_eq!(
+            label.as_deref(),
+            expected.then_some("test-value"),
+            "{operator} {values:?}"
+        );
     }
 }
 
 #[test]
 fn unconstrained_pod_gets_the_value_the_pool_requires() {
-    assert_eq!(label_of(keyed_pool(&["test-value"]), pod("a"), "test-key").as_deref(), Some("test-value"));
+    assert_eq!(
+        label_of(keyed_pool(&["test-value"]), pod("a"), "test-key").as_deref(),
+        Some("test-value")
+    );
 }
 
 #[test]

@@ -45,7 +45,10 @@ fn unknown_reservation_is_refused_without_panic() {
 fn slot_is_taken_once_per_host() {
     let (mut reservations, [first, _]) = with_slots(2, 0);
     assert!(reservations.reserve(&HOSTS[0], first));
-    assert_eq!((reservations.free(first), reservations.holds(&HOSTS[0], first)), (1, true));
+    assert_eq!(
+        (reservations.free(first), reservations.holds(&HOSTS[0], first)),
+        (1, true)
+    );
     assert!(reservations.reserve(&HOSTS[0], first));
     assert_eq!(reservations.free(first), 1);
 }
@@ -54,7 +57,10 @@ fn slot_is_taken_once_per_host() {
 fn slots_of_several_reservations_are_taken_independently() {
     let (mut reservations, ids) = with_slots(2, 2);
     assert!(reservations.reserve(&HOSTS[0], ids[0]));
-    assert!(ids.iter().all(|id| reservations.reserve(&HOSTS[0], *id)), "one is held, one is new");
+    assert!(
+        ids.iter().all(|id| reservations.reserve(&HOSTS[0], *id)),
+        "one is held, one is new"
+    );
     assert_eq!(ids.map(|id| reservations.free(id)), [1, 1]);
 }
 

@@ -22,7 +22,9 @@ fn three_types() -> Vec<InstanceType> {
 
 /// Pods that share no node and want a small machine.
 fn apart(name: &str) -> Object {
-    pod(name).label("app", "test").anti_affinity(term(HOSTNAME, &[("app", "test")]))
+    pod(name)
+        .label("app", "test")
+        .anti_affinity(term(HOSTNAME, &[("app", "test")]))
 }
 
 fn small(name: &str) -> Object {
@@ -31,11 +33,19 @@ fn small(name: &str) -> Object {
 
 /// Type, capacity type and reservation of the nodes launched in this run.
 fn launched(world: &mut World, plan: &Plan) -> Vec<(String, String, Option<String>)> {
-    let pods: Vec<String> = plan.claims.iter().map(|claim| claim.pods[0].metadata.name.to_string()).collect();
+    let pods: Vec<String> = plan
+        .claims
+        .iter()
+        .map(|claim| claim.pods[0].metadata.name.to_string())
+        .collect();
     let label = |pod: &str, key: &str| world.label(pod, key).map(str::to_string);
     pods.iter()
         .map(|pod| {
-            (label(pod, INSTANCE_TYPE).unwrap(), label(pod, CAPACITY_TYPE).unwrap(), label(pod, RESERVATION_ID))
+            (
+                label(pod, INSTANCE_TYPE).unwrap(),
+                label(pod, CAPACITY_TYPE).unwrap(),
+                label(pod, RESERVATION_ID),
+            )
         })
         .collect()
 }
@@ -58,11 +68,17 @@ fn values<'a>(claim: &'a PlannedClaim, key: &str) -> Vec<&'a str> {
 fn pods_wait_for_reserved_capacity_before_they_fall_back() {
     let mut world = World::of(three_types()).with(pool("default"));
     let plan = world.provision(replicas(3, &pod("a").cpu("1800m")));
-    assert_eq!(launched(&mut world, &plan), [reserved("small-instance-type", "r-small-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("small-instance-type", "r-small-instance-type")]
+    );
     let kinds: Vec<RefusalKind> = plan.unplaced.iter().map(|unplaced| unplaced.kind).collect();
     assert_eq!(kinds, [RefusalKind::Deferred, RefusalKind::Deferred]);
     let plan = world.provision([]);
-    assert_eq!(launched(&mut world, &plan), [reserved("medium-instance-type", "r-medium-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("medium-instance-type", "r-medium-instance-type")]
+    );
     let plan = world.provision([]);
     assert!(unreserved(&launched(&mut world, &plan), "small-instance-type"));
     assert_eq!(world.pending(), Vec::<&str>::new());
@@ -73,7 +89,10 @@ fn reservation_shared_by_pools_is_given_once() {
     let mut world = World::of(three_types()).with(pool("np-1")).with(pool("np-2"));
     let of_pool = |name: &str, pool: &str| small(name).select(NODE_POOL, pool);
     let plan = world.provision([of_pool("a", "np-1"), of_pool("b", "np-2")]);
-    assert_eq!(launched(&mut world, &plan), [reserved("small-instance-type", "r-small-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("small-instance-type", "r-small-instance-type")]
+    );
     let plan = world.provision([]);
     assert!(unreserved(&launched(&mut world, &plan), "small-instance-type"));
 }
@@ -81,26 +100,45 @@ fn reservation_shared_by_pools_is_given_once() {
 #[test]
 fn pools_with_reservations_of_their_own_do_not_wait_for_each_other() {
     let distinct = reserving("small-distinct", "2").reserved("r-distinct", 1).build();
-    let mut world = World::of(three_types().into_iter().chain([distinct])).with(pool("np-1")).with(pool("np-2"));
-    world.types_of_pool.insert("np-1".to_string(), ["small-instance-type"].into_iter().collect());
-    world.types_of_pool.insert("np-2".to_string(), ["small-distinct"].into_iter().collect());
-    let plan = world.provision([apart("a").select(NODE_POOL, "np-1"), apart("b").select(NODE_POOL, "np-2")]);
+    let mut world = World::of(three_types().into_iter().chain([distinct]))
+        .with(pool("np-1"))
+        .with(pool("np-2"));
+    world
+        .types_of_pool
+        .insert("np-1".to_string(), ["small-instance-type"].into_iter().collect());
+    world
+        .types_of_pool
+        .insert("np-2".to_string(), ["small-distinct"].into_iter().collect());
+    let plan = world.provision([
+        apart("a").select(NODE_POOL, "np-1"),
+        apart("b").select(NODE_POOL, "np-2"),
+    ]);
     let mut nodes = launched(&mut world, &plan);
     nodes.sort();
     assert_eq!(
         nodes,
-        [reserved("small-distinct", "r-distinct"), reserved("small-instance-type", "r-small-instance-type")]
+        [
+            reserved("small-distinct", "r-distinct"),
+            reserved("small-instance-type", "r-small-instance-type")
+        ]
     );
 }
 
 #[test]
 fn claim_that_could_use_two_reservations_holds_both() {
     let mut types = three_types();
-    types[2] = reserving("small-instance-type", "2").reserved("r-small-instance-type", 1).reserved("r-second", 2).build();
+    types[2] = reserving("small-instance-type", "2")
+        .reserved("r-small-instance-type", 1)
+        .reserved("r-second", 2)
+        .build();
     let mut world = World::of(types).with(pool("default"));
     let is_reserved = |nodes: &[(String, String, Option<String>)]| nodes.iter().all(|(_, kind, _)| kind == "reserved");
     for expected in [2, 1] {
-        let pods = if expected == 2 { replicas(4, &small("a")) } else { Vec::new() };
+        let pods = if expected == 2 {
+            replicas(4, &small("a"))
+        } else {
+            Vec::new()
+        };
         let plan = world.provision(pods);
         let nodes = launched(&mut world, &plan);
         assert!(nodes.len() == expected && is_reserved(&nodes), "{nodes:?}");
@@ -115,10 +153,17 @@ fn pods_wait_for_the_reservation_of_a_heavier_pool() {
     let mut world = World::of(three_types().into_iter().chain([fallback]));
     world.add(pool("np-primary").weight(100));
     world.add(pool("np-fallback").weight(50));
-    world.types_of_pool.insert("np-primary".to_string(), ["small-instance-type"].into_iter().collect());
-    world.types_of_pool.insert("np-fallback".to_string(), ["small-fallback"].into_iter().collect());
+    world
+        .types_of_pool
+        .insert("np-primary".to_string(), ["small-instance-type"].into_iter().collect());
+    world
+        .types_of_pool
+        .insert("np-fallback".to_string(), ["small-fallback"].into_iter().collect());
     let plan = world.provision([apart("a"), apart("b")]);
-    assert_eq!(launched(&mut world, &plan), [reserved("small-instance-type", "r-small-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("small-instance-type", "r-small-instance-type")]
+    );
     let plan = world.provision([]);
     assert!(unreserved(&launched(&mut world, &plan), "small-instance-type"));
     assert_eq!(plan.claims[0].node_pool.as_str(), "np-primary");
@@ -129,7 +174,10 @@ fn preferences_are_kept_while_a_pod_waits_for_reserved_capacity() {
     let mut world = World::of(three_types()).with(pool("np-1")).with(pool("np-2"));
     let prefers = |name: &str| small(name).prefer(1, &[req(NODE_POOL, "In", &["np-1"])]);
     let plan = world.provision([prefers("a"), prefers("b")]);
-    assert_eq!(launched(&mut world, &plan), [reserved("small-instance-type", "r-small-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("small-instance-type", "r-small-instance-type")]
+    );
     assert_eq!(plan.claims[0].node_pool.as_str(), "np-1");
     let plan = world.provision([]);
     assert!(unreserved(&launched(&mut world, &plan), "small-instance-type"));
@@ -139,14 +187,20 @@ fn preferences_are_kept_while_a_pod_waits_for_reserved_capacity() {
 #[test]
 fn pods_share_a_reserved_node() {
     let mut world = World::of(three_types()).with(pool("np-1"));
-    let together = pod("a").label("app", "test").affinity(term(ZONE, &[("app", "test")])).require(&[
-        req(INSTANCE_TYPE, "In", &["small-instance-type"]),
-        req(NODE_POOL, "In", &["np-1"]),
-        req(CAPACITY_TYPE, "In", &["reserved"]),
-        req(ZONE, "In", &["test-zone-1"]),
-    ]);
+    let together = pod("a")
+        .label("app", "test")
+        .affinity(term(ZONE, &[("app", "test")]))
+        .require(&[
+            req(INSTANCE_TYPE, "In", &["small-instance-type"]),
+            req(NODE_POOL, "In", &["np-1"]),
+            req(CAPACITY_TYPE, "In", &["reserved"]),
+            req(ZONE, "In", &["test-zone-1"]),
+        ]);
     let plan = world.provision(replicas(2, &together));
-    assert_eq!(launched(&mut world, &plan), [reserved("small-instance-type", "r-small-instance-type")]);
+    assert_eq!(
+        launched(&mut world, &plan),
+        [reserved("small-instance-type", "r-small-instance-type")]
+    );
     assert_eq!(world.pending(), Vec::<&str>::new());
 }
 
@@ -167,7 +221,10 @@ fn fallback(mut world: World) -> World {
 #[test]
 fn full_reservation_without_alternative_is_a_plain_refusal_when_falling_back() {
     let plan = fallback(one_type(0).with(reserved_only())).plan_for([pod("a").cpu("100m")]);
-    assert_eq!((plan.claims.len(), plan.unplaced[0].kind), (0, RefusalKind::Unschedulable));
+    assert_eq!(
+        (plan.claims.len(), plan.unplaced[0].kind),
+        (0, RefusalKind::Unschedulable)
+    );
 }
 
 #[test]
@@ -210,7 +267,9 @@ fn reservation_with_room_goes_before_on_demand() {
 
 #[test]
 fn full_reservation_of_a_heavier_pool_falls_back_to_a_lighter_one() {
-    let on_demand = pool("on-demand").weight(1).requirement(req(CAPACITY_TYPE, "In", &["on-demand"]));
+    let on_demand = pool("on-demand")
+        .weight(1)
+        .requirement(req(CAPACITY_TYPE, "In", &["on-demand"]));
     let mut world = fallback(one_type(0).with(reserved_only().weight(100)).with(on_demand));
     let plan = world.plan_for([pod("a").cpu("100m")]);
     assert_eq!((plan.claims.len(), plan.unplaced.len()), (1, 0));

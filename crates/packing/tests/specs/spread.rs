@@ -124,7 +124,11 @@ fn skew_is_kept_against_zones_the_pool_no_longer_has() {
     for has_spread in [true, false] {
         let mut world = World::new().with(zonal(&["test-zone-1"]));
         let first = labelled("first").cpu("1.1");
-        world.provision([if has_spread { first.spread(spread(ZONE, 1)) } else { first }]);
+        world.provision([if has_spread {
+            first.spread(spread(ZONE, 1))
+        } else {
+            first
+        }]);
         world.add(zonal(&["test-zone-2", "test-zone-3"]));
         world.provision(replicas(10, &labelled("a").cpu("1.1").spread(spread(ZONE, 1))));
         assert_eq!(world.skew(ZONE, &TEST), [1, 2, 2], "{has_spread}");
@@ -142,7 +146,10 @@ fn counted(key: &str, domains: [&str; 2]) -> Vec<usize> {
         pod("unlabelled").on("first"),
         labelled("pending").with("status.conditions", json!([])),
         labelled("no-domain").on("third"),
-        object("v1", "Pod", "wrong", "elsewhere").with("spec", pod("x").get("spec").clone()).label("test", "test").on("first"),
+        object("v1", "Pod", "wrong", "elsewhere")
+            .with("spec", pod("x").get("spec").clone())
+            .label("test", "test")
+            .on("first"),
         labelled("leaving").with("status.conditions", json!([])).deleting(),
         phase("failed", "Failed"),
         phase("succeeded", "Succeeded"),
@@ -166,7 +173,10 @@ fn only_bound_pods_with_the_labels_in_a_known_domain_count() {
 fn pod_without_a_spread_has_one_domain() {
     let mut world = world();
     world.provision([pod("a")]);
-    assert_eq!((world.skew(ZONE, &[]), world.skew(CAPACITY_TYPE, &[])), (vec![1], vec![1]));
+    assert_eq!(
+        (world.skew(ZONE, &[]), world.skew(CAPACITY_TYPE, &[])),
+        (vec![1], vec![1])
+    );
 }
 
 #[test]
@@ -215,7 +225,13 @@ fn several_workloads_share_the_hosts_they_are_spread_over() {
 fn workloads_of_different_architectures_get_hosts_of_their_own() {
     let mut world = world();
     let of_arch = |name: &str, arch: &str| app(name).require(&[req(ARCH, "In", &[arch])]);
-    world.provision([replicas(2, &of_arch("app1", "amd64")), replicas(2, &of_arch("app2", "arm64"))].concat());
+    world.provision(
+        [
+            replicas(2, &of_arch("app1", "amd64")),
+            replicas(2, &of_arch("app2", "arm64")),
+        ]
+        .concat(),
+    );
     assert_eq!((world.of_kind("Node").count(), world.pending().len()), (4, 0));
 }
 
@@ -247,7 +263,10 @@ fn nodes_a_pod_cannot_go_to_do_not_count_for_its_spread() {
         labelled(name).require(&[req(ZONE, "In", &[zone]), req(CAPACITY_TYPE, "In", &[kind])])
     };
     world.provision([on("first", "test-zone-1", "on-demand")]);
-    world.provision(replicas(5, &on("a", "test-zone-2", "spot").spread(spread(CAPACITY_TYPE, 1))));
+    world.provision(replicas(
+        5,
+        &on("a", "test-zone-2", "spot").spread(spread(CAPACITY_TYPE, 1)),
+    ));
     assert_eq!(world.skew(CAPACITY_TYPE, &TEST), [1, 5]);
 }
 
@@ -267,30 +286,46 @@ fn nodes_the_pool_no_longer_launches_count_for_the_spread() {
 fn in_rounds(key: &str, rounds: &[(usize, &[usize])]) {
     let mut world = world();
     for (at, (count, expected)) in rounds.iter().enumerate() {
-        let pod = labelled(&format!("round-{at}")).spread(spread(key, 1)).spread(spread(HOSTNAME, 3));
+        let pod = labelled(&format!("round-{at}"))
+            .spread(spread(key, 1))
+            .spread(spread(HOSTNAME, 3));
         world.provision(replicas(*count, &pod));
         assert_eq!(world.skew(key, &TEST), *expected, "round {at}");
-        assert!(world.skew(HOSTNAME, &TEST).iter().all(|count| *count <= 3), "round {at}");
+        assert!(
+            world.skew(HOSTNAME, &TEST).iter().all(|count| *count <= 3),
+            "round {at}"
+        );
     }
 }
 
 #[test]
 fn spreads_over_hosts_and_zones_hold_together() {
-    in_rounds(ZONE, &[(2, &[1, 1]), (3, &[1, 2, 2]), (5, &[3, 3, 4]), (11, &[7, 7, 7])]);
+    in_rounds(
+        ZONE,
+        &[(2, &[1, 1]), (3, &[1, 2, 2]), (5, &[3, 3, 4]), (11, &[7, 7, 7])],
+    );
 }
 
 #[test]
 fn spreads_over_hosts_and_capacity_types_hold_together() {
-    in_rounds(CAPACITY_TYPE, &[(2, &[1, 1]), (3, &[2, 3]), (5, &[5, 5]), (11, &[10, 11])]);
+    in_rounds(
+        CAPACITY_TYPE,
+        &[(2, &[1, 1]), (3, &[2, 3]), (5, &[5, 5]), (11, &[10, 11])],
+    );
 }
 
 #[test]
 fn pods_are_balanced_over_values_that_pools_define() {
     let key = "capacity.spread.4-1";
     let of = |name: &str, kind: &str, values: &[&str]| {
-        pool(name).requirement(req(CAPACITY_TYPE, "In", &[kind])).requirement(req(key, "In", values))
+        pool(name)
+            .requirement(req(CAPACITY_TYPE, "In", &[kind]))
+            .requirement(req(key, "In", values))
     };
-    let mut world = World::new().with(of("spot", "spot", &["2", "3", "4", "5"])).with(of("on-demand", "on-demand", &["1"]));
+    let mut world =
+        World::new()
+            .with(of("spot", "spot", &["2", "3", "4", "5"]))
+            .with(of("on-demand", "on-demand", &["1"]));
     world.provision(replicas(20, &labelled("a").spread(spread(key, 1))));
     assert_eq!(world.pending(), Vec::<&str>::new());
     assert_eq!(world.skew(key, &TEST), [4; 5]);
@@ -300,8 +335,15 @@ fn pods_are_balanced_over_values_that_pools_define() {
 #[test]
 fn zone_of_a_pool_without_room_left_holds_the_others_back() {
     let mut world = World::new().with(zonal(&["test-zone-1", "test-zone-2"]));
-    world.add(pool("full").requirement(req(ZONE, "In", &["test-zone-3"])).limits(&[("cpu", "0")]));
-    world.provision(replicas(10, &labelled("a").spread(spread(ZONE, 1)).spread(soft(HOSTNAME, 1))));
+    world.add(
+        pool("full")
+            .requirement(req(ZONE, "In", &["test-zone-3"]))
+            .limits(&[("cpu", "0")]),
+    );
+    world.provision(replicas(
+        10,
+        &labelled("a").spread(spread(ZONE, 1)).spread(soft(HOSTNAME, 1)),
+    ));
     assert_eq!(world.skew(ZONE, &TEST), [1, 1]);
     assert_eq!(world.skew(HOSTNAME, &TEST), [1, 1]);
 }

@@ -81,9 +81,17 @@ fn domain_shared_by_pools_with_different_taints_counts_for_both() {
 fn domains_of_nodes_that_do_not_match_count_only_when_affinity_is_ignored() {
     for (policy, expected) in [("Ignore", 1), ("Honor", 5)] {
         let mut world = World::new();
-        world.add(pool("default").template_label(KEY, "baz").template_label("selector", "value"));
+        world.add(
+            pool("default")
+                .template_label(KEY, "baz")
+                .template_label("selector", "value"),
+        );
         for domain in ["foo", "bar"] {
-            world.add(node(domain, &[("cpu", "100m")]).label(KEY, domain).label("selector", "mismatch"));
+            world.add(
+                node(domain, &[("cpu", "100m")])
+                    .label(KEY, domain)
+                    .label("selector", "mismatch"),
+            );
         }
         let constraint = with(spread(KEY, 1), "nodeAffinityPolicy", policy);
         let pod = labelled("a").cpu("1").select("selector", "value").spread(constraint);
@@ -97,11 +105,19 @@ fn spreads_over_zones_and_capacity_types_hold_together() {
     let mut world = World::new().with(pool("default"));
     let rounds = [(2, 1, 1), (3, 3, 2), (3, 5, 4), (11, 11, 7)];
     for (at, (count, most_per_type, most_per_zone)) in rounds.into_iter().enumerate() {
-        let pod = labelled(&format!("round-{at}")).spread(spread(CAPACITY_TYPE, 1)).spread(spread(ZONE, 1));
+        let pod = labelled(&format!("round-{at}"))
+            .spread(spread(CAPACITY_TYPE, 1))
+            .spread(spread(ZONE, 1));
         world.provision(replicas(count, &pod));
         let (types, zones) = (world.skew(CAPACITY_TYPE, &TEST), world.skew(ZONE, &TEST));
-        assert!(types.iter().all(|count| *count <= most_per_type), "round {at}: {types:?}");
-        assert!(zones.iter().all(|count| *count <= most_per_zone), "round {at}: {zones:?}");
+        assert!(
+            types.iter().all(|count| *count <= most_per_type),
+            "round {at}: {types:?}"
+        );
+        assert!(
+            zones.iter().all(|count| *count <= most_per_zone),
+            "round {at}: {zones:?}"
+        );
     }
 }
 
@@ -110,16 +126,24 @@ fn spreads_over_hosts_zones_and_capacity_types_hold_together() {
     let mut world = World::of(assorted()).with(pool("default"));
     let constraints = [(CAPACITY_TYPE, 1), (ZONE, 2), (HOSTNAME, 3)];
     for count in 1..15 {
-        let pod = constraints.iter().fold(labelled(&format!("round-{count:02}")), |pod, (key, skew)| {
-            pod.spread(spread(key, *skew))
-        });
+        let pod = constraints
+            .iter()
+            .fold(labelled(&format!("round-{count:02}")), |pod, (key, skew)| {
+                pod.spread(spread(key, *skew))
+            });
         world.provision(replicas(count, &pod));
         assert_eq!(world.pending(), Vec::<&str>::new(), "round {count}");
         for (key, most) in constraints {
             let counts = world.skew(key, &TEST);
             let least = if counts.len() == domains(key) { counts[0] } else { 0 };
-            assert!(key == HOSTNAME || counts.last().unwrap() - least <= most as usize, "round {count} {key}: {counts:?}");
-            assert!(key != HOSTNAME || counts.last().unwrap() - counts[0] <= most as usize, "round {count}: {counts:?}");
+            assert!(
+                key == HOSTNAME || counts.last().unwrap() - least <= most as usize,
+                "round {count} {key}: {counts:?}"
+            );
+            assert!(
+                key != HOSTNAME || counts.last().unwrap() - counts[0] <= most as usize,
+                "round {count}: {counts:?}"
+            );
         }
     }
 }
@@ -132,14 +156,24 @@ fn domains(key: &str) -> usize {
 fn node_selectors_limit_the_domains_of_a_spread() {
     let mut world = World::new().with(pool("default"));
     let in_zone = |zone: &str| labelled(zone).spread(spread(ZONE, 1)).select(ZONE, zone);
-    world.provision([replicas(5, &in_zone("test-zone-1")), replicas(10, &in_zone("test-zone-2"))].concat());
+    world.provision(
+        [
+            replicas(5, &in_zone("test-zone-1")),
+            replicas(10, &in_zone("test-zone-2")),
+        ]
+        .concat(),
+    );
     assert_eq!(world.skew(ZONE, &TEST), [5, 10]);
 }
 
 #[test]
 fn required_node_affinity_limits_the_domains_of_a_spread() {
     let mut world = World::new().with(pool("default"));
-    let among = |name: &str, zones: &[&str]| labelled(name).spread(spread(ZONE, 1)).require(&[req(ZONE, "In", zones)]);
+    let among = |name: &str, zones: &[&str]| {
+        labelled(name)
+            .spread(spread(ZONE, 1))
+            .require(&[req(ZONE, "In", zones)])
+    };
     world.provision(replicas(6, &among("first", &["test-zone-1", "test-zone-2"])));
     assert_eq!(world.skew(ZONE, &TEST), [3, 3]);
     world.provision([among("second", &["test-zone-2", "test-zone-3"])]);
@@ -151,7 +185,9 @@ fn required_node_affinity_limits_the_domains_of_a_spread() {
 #[test]
 fn required_node_affinity_halves_the_pods_over_two_zones() {
     let mut world = World::new().with(pool("default"));
-    let pod = labelled("a").spread(spread(ZONE, 1)).require(&[req(ZONE, "In", &["test-zone-1", "test-zone-2"])]);
+    let pod = labelled("a")
+        .spread(spread(ZONE, 1))
+        .require(&[req(ZONE, "In", &["test-zone-1", "test-zone-2"])]);
     world.provision(replicas(10, &pod));
     assert_eq!(world.skew(ZONE, &TEST), [5, 5]);
 }
@@ -159,7 +195,9 @@ fn required_node_affinity_halves_the_pods_over_two_zones() {
 #[test]
 fn preferred_node_affinity_does_not_limit_the_domains_of_a_spread() {
     let mut world = World::new().with(pool("default"));
-    let pod = labelled("a").spread(spread(ZONE, 1)).prefer(1, &[req(ZONE, "In", &["test-zone-1", "test-zone-2"])]);
+    let pod = labelled("a")
+        .spread(spread(ZONE, 1))
+        .prefer(1, &[req(ZONE, "In", &["test-zone-1", "test-zone-2"])]);
     world.provision(replicas(6, &pod));
     assert_eq!(world.skew(ZONE, &TEST), [2, 2, 2]);
 }
@@ -177,7 +215,9 @@ fn node_selectors_limit_the_domains_of_a_soft_spread() {
 fn required_capacity_types_limit_the_domains_of_a_spread() {
     let mut world = World::new().with(pool("default"));
     let on = |name: &str, kinds: &[&str]| {
-        labelled(name).spread(spread(CAPACITY_TYPE, 1)).require(&[req(CAPACITY_TYPE, "In", kinds)])
+        labelled(name)
+            .spread(spread(CAPACITY_TYPE, 1))
+            .require(&[req(CAPACITY_TYPE, "In", kinds)])
     };
     world.provision(replicas(3, &on("first", &["spot"])));
     assert_eq!(world.skew(CAPACITY_TYPE, &TEST), [3]);

@@ -10,7 +10,10 @@ fn every_way_to_tolerate_a_taint_counts() {
     let pool = pool("default").template_taint(taint(gpu, "true", "NoSchedule"));
     for (name, toleration) in [
         ("equal", toleration(gpu, "true", "NoSchedule")),
-        ("exists", json!({ "key": gpu, "operator": "Exists", "effect": "NoSchedule" })),
+        (
+            "exists",
+            json!({ "key": gpu, "operator": "Exists", "effect": "NoSchedule" }),
+        ),
         ("any effect", json!({ "key": gpu, "operator": "Exists" })),
         ("anything", json!({ "operator": "Exists" })),
     ] {

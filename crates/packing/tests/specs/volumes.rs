@@ -23,7 +23,9 @@ fn roomy(name: &str) -> FakeType {
 /// A cloud of one roomy type and a class of the driver in zone 1.
 fn roomy_world(kind: FakeType) -> World {
     let class = storage_class("my-storage-class", DRIVER, &["test-zone-1"]);
-    World::of([kind.build()]).with(pool("default").with("spec.limits", json!({}))).with(class)
+    World::of([kind.build()])
+        .with(pool("default").with("spec.limits", json!({})))
+        .with(class)
 }
 
 fn limited_world() -> World {
@@ -32,7 +34,8 @@ fn limited_world() -> World {
 
 /// How many volumes of each driver a node takes.
 fn csi_node(name: &str, limits: &[(&str, u32)]) -> Object {
-    let driver = |(driver, count): &(&str, u32)| json!({ "name": driver, "nodeID": "id", "allocatable": { "count": count } });
+    let driver =
+        |(driver, count): &(&str, u32)| json!({ "name": driver, "nodeID": "id", "allocatable": { "count": count } });
     let drivers: Vec<_> = limits.iter().map(driver).collect();
     object("storage.k8s.io/v1", "CSINode", "", name).with("spec.drivers", drivers)
 }
@@ -56,7 +59,9 @@ fn hostname_term() -> [serde_json::Value; 1] {
 
 /// A volume on a disk of one node.
 fn local_volume(name: &str, source: &str) -> Object {
-    volume(name, &[]).with("spec.csi", json!(null)).with(&format!("spec.{source}"), json!({ "path": "/mnt/disk" }))
+    volume(name, &[])
+        .with("spec.csi", json!(null))
+        .with(&format!("spec.{source}"), json!({ "path": "/mnt/disk" }))
 }
 
 #[test]
@@ -103,12 +108,23 @@ fn pod_with_an_invalid_claim_does_not_stop_others() {
 
 #[test]
 fn volume_yet_to_be_made_goes_to_a_zone_of_its_class() {
-    for (zones, expected) in [(&["test-zone-1", "test-zone-3"][..], Some("test-zone-3")), (&["test-zone-1"], None)] {
+    for (zones, expected) in [
+        (&["test-zone-1", "test-zone-3"][..], Some("test-zone-3")),
+        (&["test-zone-1"], None),
+    ] {
         for is_ephemeral in [false, true] {
             let mut world = world();
-            world.add(volume_claim(if is_ephemeral { "a-tmp" } else { "claim" }, Some("class"), None));
+            world.add(volume_claim(
+                if is_ephemeral { "a-tmp" } else { "claim" },
+                Some("class"),
+                None,
+            ));
             let pod = pod("a").require(&[req(ZONE, "In", zones)]);
-            world.provision([if is_ephemeral { pod.ephemeral("tmp", Some("class")) } else { pod.claims("claim") }]);
+            world.provision([if is_ephemeral {
+                pod.ephemeral("tmp", Some("class"))
+            } else {
+                pod.claims("claim")
+            }]);
             assert_eq!(world.label("a", ZONE), expected, "{zones:?} {is_ephemeral}");
         }
     }
@@ -119,9 +135,19 @@ fn pod_goes_to_the_zone_of_its_bound_volume() {
     for (zones, expected) in [(None, Some("test-zone-3")), (Some("test-zone-1"), None)] {
         for is_ephemeral in [false, true] {
             let mut world = world().with(volume("volume", &["test-zone-3"]));
-            world.add(volume_claim(if is_ephemeral { "a-tmp" } else { "claim" }, Some("class"), Some("volume")));
-            let pod = zones.iter().fold(pod("a"), |pod, zone| pod.require(&[req(ZONE, "In", &[zone])]));
-            world.provision([if is_ephemeral { pod.ephemeral("tmp", Some("class")) } else { pod.claims("claim") }]);
+            world.add(volume_claim(
+                if is_ephemeral { "a-tmp" } else { "claim" },
+                Some("class"),
+                Some("volume"),
+            ));
+            let pod = zones
+                .iter()
+                .fold(pod("a"), |pod, zone| pod.require(&[req(ZONE, "In", &[zone])]));
+            world.provision([if is_ephemeral {
+                pod.ephemeral("tmp", Some("class"))
+            } else {
+                pod.claims("claim")
+            }]);
             assert_eq!(world.label("a", ZONE), expected, "{zones:?} {is_ephemeral}");
         }
     }
@@ -133,9 +159,17 @@ fn host_of_a_local_volume_does_not_pin_the_pod() {
         for is_ephemeral in [false, true] {
             let mut world = world().with(storage_class("local-path", "kubernetes.io/no-provisioner", &[]));
             world.add(local_volume("volume", source).volume_terms(&[&hostname_term()]));
-            world.add(volume_claim(if is_ephemeral { "a-tmp" } else { "claim" }, Some("local-path"), Some("volume")));
+            world.add(volume_claim(
+                if is_ephemeral { "a-tmp" } else { "claim" },
+                Some("local-path"),
+                Some("volume"),
+            ));
             let pod = pod("a");
-            world.provision([if is_ephemeral { pod.ephemeral("tmp", Some("local-path")) } else { pod.claims("claim") }]);
+            world.provision([if is_ephemeral {
+                pod.ephemeral("tmp", Some("local-path"))
+            } else {
+                pod.claims("claim")
+            }]);
             assert!(world.is_scheduled("a"), "{source} {is_ephemeral}");
         }
     }
@@ -187,7 +221,11 @@ fn nfs_volumes_are_no_obstacle() {
     let mut world = roomy_world(roomy("roomy"));
     world.provision([pod("first")]);
     let nfs = json!({ "server": "fake.server", "path": "/some/path" });
-    world.add(volume("my-volume", &["test-zone-1"]).with("spec.csi", json!(null)).with("spec.nfs", nfs));
+    world.add(
+        volume("my-volume", &["test-zone-1"])
+            .with("spec.csi", json!(null))
+            .with("spec.nfs", nfs),
+    );
     world.add(volume_claim("my-claim", Some(""), Some("my-volume")));
     world.provision(replicas(5, &pod("a").claims("my-claim")));
     assert_eq!((world.of_kind("Node").count(), world.pending().len()), (1, 0));
@@ -227,7 +265,10 @@ fn limit_of_the_type_counts_all_volumes_of_a_pod() {
 fn limit_of_the_type_counts_a_shared_volume_once() {
     let mut world = limited_world();
     world.add(volume_claim("my-claim", Some("my-storage-class"), None));
-    assert_eq!(world.plan_for(replicas(100, &pod("a").claims("my-claim"))).claims.len(), 1);
+    assert_eq!(
+        world.plan_for(replicas(100, &pod("a").claims("my-claim"))).claims.len(),
+        1
+    );
 }
 
 #[test]
@@ -247,7 +288,10 @@ fn pod_with_more_volumes_than_any_type_takes_is_not_scheduled() {
 
 #[test]
 fn types_that_take_too_few_volumes_are_left_out() {
-    let small = roomy("small-limit").resource("cpu", "16").volume_limit(DRIVER, 2).build();
+    let small = roomy("small-limit")
+        .resource("cpu", "16")
+        .volume_limit(DRIVER, 2)
+        .build();
     let mut world = roomy_world(roomy("large-limit").volume_limit(DRIVER, 20));
     world.types.insert(0, small);
     let pods = pods_with_claims(&mut world, 1, 5);
@@ -258,7 +302,11 @@ fn types_that_take_too_few_volumes_are_left_out() {
 #[test]
 fn types_must_take_the_volumes_of_every_driver() {
     let local = "local.csi.provider";
-    let partial = roomy("partial").resource("cpu", "16").volume_limit(DRIVER, 10).volume_limit(local, 1).build();
+    let partial = roomy("partial")
+        .resource("cpu", "16")
+        .volume_limit(DRIVER, 10)
+        .volume_limit(local, 1)
+        .build();
     let mut world = roomy_world(roomy("full").volume_limit(DRIVER, 10).volume_limit(local, 10));
     world.types.insert(0, partial);
     world.add(storage_class("local-class", local, &["test-zone-1"]));
@@ -295,7 +343,9 @@ fn volume_reachable_from_several_zones_leaves_the_choice() {
         let terms = [&zone("test-zone-1")[..], &zone("test-zone-2")];
         world.add(volume(&format!("volume-{at}"), &[]).volume_terms(&terms));
     }
-    apart_in_two_zones(world, |at| volume_claim(&format!("claim-{at}"), None, Some(&format!("volume-{at}"))));
+    apart_in_two_zones(world, |at| {
+        volume_claim(&format!("claim-{at}"), None, Some(&format!("volume-{at}")))
+    });
 }
 
 #[test]
@@ -322,10 +372,16 @@ fn alternative_without_its_hostname_allows_every_node() {
 fn alternatives_of_several_volumes_are_combined_where_they_agree() {
     let expression = |key: &str, value: &str| json!({ "key": key, "values": [value] });
     let alternatives = |name: &str, terms: &[serde_json::Value]| {
-        let terms: Vec<_> = terms.iter().map(|term| json!({ "matchLabelExpressions": term })).collect();
+        let terms: Vec<_> = terms
+            .iter()
+            .map(|term| json!({ "matchLabelExpressions": term }))
+            .collect();
         storage_class(name, "test-provisioner", &[]).with("allowedTopologies", terms)
     };
-    let one = [json!([expression(SPECIAL, "required")]), json!([expression(SPECIAL, "optional")])];
+    let one = [
+        json!([expression(SPECIAL, "required")]),
+        json!([expression(SPECIAL, "optional")]),
+    ];
     let other = [
         json!([expression(ZONE, "test-zone-1"), expression(SPECIAL, "optional")]),
         json!([expression(ZONE, "test-zone-2"), expression(SPECIAL, "required")]),
@@ -398,7 +454,11 @@ fn volume_that_is_going_away_stops_its_pod() {
 fn claim_that_names_a_volume_must_be_bound_to_it() {
     for is_bound in [false, true] {
         let claim = volume_claim("claim", Some("my-storage-class"), Some("volume"));
-        let claim = if is_bound { claim } else { claim.with("metadata.annotations", json!({})) };
+        let claim = if is_bound {
+            claim
+        } else {
+            claim.with("metadata.annotations", json!({}))
+        };
         let mut world = roomy_world(roomy("roomy")).with(volume("volume", &[])).with(claim);
         world.provision([pod("a").claims("claim")]);
         assert_eq!(world.is_scheduled("a"), is_bound);

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{bitset::BitSet, quantity::Quantity, resources::ResourceName, vocabulary::ValueId};
+use model::{
+    bitset::BitSet,
+    quantity::Quantity,
+    resources::ResourceName,
+    vocabulary::{KeyId, ValueId},
+};
 
 use super::amounts;
 use crate::{
@@ -53,17 +58,21 @@ impl Sale {
             listed: Vec::new(),
             open: BTreeMap::new(),
         };
-        let classes = run.problem.index.classes.len();
+        let mut markets = BTreeMap::new();
         for (template, entry) in run.problem.templates.iter().enumerate() {
             let Some(rows) = rows(template) else { continue };
             let launchable = run.problem.index.offers.iter().enumerate();
             let launchable = launchable.filter(|(_, offer)| offer.is_launchable && is_wanted(offer));
             for (at, offer) in launchable.filter(|(_, offer)| has(&rows, offer.row as usize)) {
                 let zone = sale.zone(offer.zone);
+                let next = markets.len();
+                let market = *markets
+                    .entry((template, offer.class, arch(run, offer.entry)))
+                    .or_insert(next);
                 sale.listed.push(at);
                 sale.offers.push(Offer {
                     row: offer.entry as usize,
-                    market: template * classes + offer.class as usize,
+                    market,
                     pool: template,
                     zone,
                     allocatable: allocatable(run, entry, offer.row as usize),
@@ -109,6 +118,12 @@ fn allocatable(run: &Run<'_>, entry: &TemplateEntry, row: usize) -> Amounts {
         room.take(&amounts(&group.overhead), 1);
     }
     room
+}
+
+/// Types of different architectures do not stand in for each other.
+fn arch(run: &Run<'_>, entry: u32) -> Option<ValueId> {
+    let requirements = &run.problem.index.types[entry as usize].requirements;
+    requirements.get(KeyId::ARCH).and_then(|arch| arch.values().next())
 }
 
 /// What a node takes from limits.
