@@ -80,8 +80,10 @@ struct Race<'p> {
     /// So many types every spot claim must have to choose from.
     flexibility: usize,
     report: Report,
-    /// What pods were found to be worth, by class.
-    values: Vec<(Vec<ClassKey>, Vec<Vec<f64>>)>,
+    /// The classes of the picture the passes worked on.
+    keys: Vec<ClassKey>,
+    /// What pods of these were found to be worth, pass by pass.
+    values: Vec<Vec<f64>>,
 }
 
 impl<'p> Race<'p> {
@@ -99,6 +101,7 @@ impl<'p> Race<'p> {
                 contenders: vec![contender],
                 ..Report::default()
             },
+            keys: Vec::new(),
             values: Vec::new(),
         }
     }
@@ -111,12 +114,19 @@ impl<'p> Race<'p> {
         let picture = adapt::for_passes(&mut run, &left);
         let mut ready = Some((run, left));
         for (name, settings) in settings() {
+            // Flexibility costs something, so it is asked for only when nothing else was flexible enough.
+            if settings.stand_ins > 0 && self.report.contenders[1..].iter().any(|proposal| proposal.is_valid) {
+                continue;
+            }
             let found = portfolio(&picture.problem, &settings);
             self.report.steps += found.steps;
             let (run, left) = ready.take().unwrap_or_else(|| with_nodes_filled(problem));
             self.enter(name, run, &left, &picture, &found);
-            self.values.push((picture.keys.clone(), found.values));
+            if self.values.is_empty() {
+                self.values = found.values;
+            }
         }
+        self.keys = picture.keys;
     }
 
     fn enter(&mut self, name: &'static str, mut run: Run<'p>, left: &[u32], picture: &Picture, found: &Portfolio) {
@@ -150,11 +160,7 @@ impl<'p> Race<'p> {
             .filter(|pod| !unplaced.contains(pod))
             .collect();
         let picture = adapt::for_bound(&mut Run::new(problem), &placed);
-        let starts: Vec<Vec<f64>> = self
-            .values
-            .iter()
-            .flat_map(|(keys, found)| starts(&picture, keys, found))
-            .collect();
+        let starts = starts(&picture, &self.keys, &self.values);
         self.report.lower_bound = Price::from_picos(lower_bound(&picture.problem, &starts));
         (self.best, self.left, self.report)
     }

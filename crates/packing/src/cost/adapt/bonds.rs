@@ -131,13 +131,12 @@ impl Bonds {
             problem.spreads.push(Spread { max_skew, placed });
         }
         for class in bound {
-            let is_counted = counted.contains(&class);
             let place = &mut problem.classes[class];
-            match (it.kind, is_counted, place.zones) {
-                (_, true, Zones::Any) => place.zones = zones,
-                // Bound but not counted: where the others are decides, which is not known yet; it may try.
-                (Kind::Spread, false, _) => {}
-                _ => place.is_unsupported = true,
+            // Bound but not counted: where others are decides, and that is not known yet.
+            if counted.contains(&class) && place.zones == Zones::Any {
+                place.zones = zones;
+            } else {
+                place.is_unsupported = true;
             }
         }
     }
