@@ -29,7 +29,10 @@ mod tolerance;
 mod topology;
 mod variant;
 
-use model::{plan::Plan, snapshot::Snapshot};
+use model::{
+    plan::{Plan, Unplaced},
+    snapshot::Snapshot,
+};
 
 pub use options::{Options, Packing, ReservedMode};
 pub use portfolio::{Contender, Report};
@@ -39,27 +42,29 @@ use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
 
 /// The plan for the pods of a snapshot that need a place.
 pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
-    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
-    let ignored = demand.ignored.clone();
-    let problem = Problem::new(snapshot, demand, supply, options);
+    let (problem, ignored) = problem(snapshot, options);
     let mut run = Run::new(&problem);
     let left = run.solve();
-    let mut plan = finish::plan(&mut run, &left);
-    plan.unplaced.extend(ignored);
-    plan.unplaced
-        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
-    plan
+    finished(&mut run, &left, ignored)
 }
 
 /// The cheapest plan found for the pods of a snapshot that need a place, and how the race for it went.
 pub fn cheapest(snapshot: &Snapshot, options: &Options) -> (Plan, Report) {
+    let (problem, ignored) = problem(snapshot, options);
+    let (mut run, left, report) = portfolio::best(&problem);
+    (finished(&mut run, &left, ignored), report)
+}
+
+/// What a run reads, and the pods that are not tried at all.
+fn problem(snapshot: &Snapshot, options: &Options) -> (Problem, Vec<Unplaced>) {
     let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
     let ignored = demand.ignored.clone();
-    let problem = Problem::new(snapshot, demand, supply, options);
-    let (mut run, left, report) = portfolio::best(&problem);
-    let mut plan = finish::plan(&mut run, &left);
+    (Problem::new(snapshot, demand, supply, options), ignored)
+}
+
+fn finished(run: &mut Run<'_>, left: &[u32], ignored: Vec<Unplaced>) -> Plan {
+    let mut plan = finish::plan(run, left);
     plan.unplaced.extend(ignored);
-    plan.unplaced
-        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
-    (plan, report)
+    plan.unplaced.sort_by_key(|unplaced| unplaced.pod.metadata.key());
+    plan
 }

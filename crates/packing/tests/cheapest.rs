@@ -1,4 +1,5 @@
 //! Is the plan that wins the race valid, cheaper, and not below the bound? Whole snapshots through the public door.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::io::Cursor;
 

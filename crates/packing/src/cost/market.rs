@@ -79,7 +79,8 @@ pub(crate) fn markets(problem: &Problem, kinds: &[Kind], price: impl Fn(usize) -
         offers: unbeaten(offers),
         searched: Vec::new(),
     };
-    let mut markets = without_beaten_elsewhere(grouped.into_iter().map(market).collect());
+    let all: Vec<Market> = grouped.into_iter().map(market).collect();
+    let mut markets = without_beaten_elsewhere(&all);
     for market in &mut markets {
         market.searched = searched(&market.offers);
     }
@@ -115,7 +116,7 @@ fn searched(offers: &[Listing]) -> Vec<usize> {
     kept
 }
 
-fn without_beaten_elsewhere(markets: Vec<Market>) -> Vec<Market> {
+fn without_beaten_elsewhere(markets: &[Market]) -> Vec<Market> {
     let mut kept: Vec<Market> = Vec::new();
     // The widest markets first: of two that are alike, one must stay.
     let mut order: Vec<usize> = (0..markets.len()).collect();

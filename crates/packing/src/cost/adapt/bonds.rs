@@ -94,7 +94,7 @@ impl Bonds {
     }
 
     fn draw_hosts(&self, group: GroupId, it: &group::Group, marks: &mut usize, problem: &mut Problem) {
-        let (bound, counted) = (self.of(&self.bound, group), self.of(&self.counted, group));
+        let (bound, counted) = (of(&self.bound, group), of(&self.counted, group));
         match it.kind {
             Kind::Affinity => leave_out(problem, &bound),
             Kind::Spread => add_group(problem, self.both(group), most(it)),
@@ -104,8 +104,12 @@ impl Bonds {
             Kind::AntiAffinity | Kind::Inverse => {
                 let mark = 1 << *marks;
                 *marks += 1;
-                bound.iter().for_each(|&class| problem.classes[class].repels |= mark);
-                counted.iter().for_each(|&class| problem.classes[class].carries |= mark);
+                for class in bound {
+                    problem.classes[class].repels |= mark;
+                }
+                for class in counted {
+                    problem.classes[class].carries |= mark;
+                }
             }
         }
     }
@@ -113,8 +117,8 @@ impl Bonds {
     fn draw_zones(&self, run: &Run<'_>, group: GroupId, zones: &[Option<ValueId>], problem: &mut Problem) {
         let it = &run.topology.groups[group as usize];
         let Counts::Labels(labels) = &it.counts else { return };
-        let bound = self.of(&self.bound, group);
-        let counted = self.of(&self.counted, group);
+        let bound = of(&self.bound, group);
+        let counted = of(&self.counted, group);
         let key = &run.space.keys[labels.key];
         let ordinals = zones.iter().map(|zone| zone.and_then(|zone| key.ordinal(zone)));
         let placed: Vec<u32> = ordinals
@@ -143,13 +147,13 @@ impl Bonds {
 
     /// The classes that a group both binds and counts.
     fn both(&self, group: GroupId) -> BTreeSet<usize> {
-        let counted = self.of(&self.counted, group);
-        self.of(&self.bound, group).intersection(&counted).copied().collect()
+        let counted = of(&self.counted, group);
+        of(&self.bound, group).intersection(&counted).copied().collect()
     }
+}
 
-    fn of(&self, table: &BTreeMap<GroupId, BTreeSet<usize>>, group: GroupId) -> BTreeSet<usize> {
-        table.get(&group).cloned().unwrap_or_default()
-    }
+fn of(table: &BTreeMap<GroupId, BTreeSet<usize>>, group: GroupId) -> BTreeSet<usize> {
+    table.get(&group).cloned().unwrap_or_default()
 }
 
 /// How many pods of a group a node to be launched takes.
