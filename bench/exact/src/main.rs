@@ -1,28 +1,48 @@
-use std::time::Instant;
-use packing::cost::*;
+//! How near to the cheapest plan are our plans and our lower bound? Small inputs, solved to the end by an integer
+//! program over all ways to fill a node: prints bound, relaxed optimum, optimum and ours.
+//!
+//! `cargo run --release [-- SEEDS]`, or with `--features highs` for the faster solver.
+
+mod fillings;
+mod small;
+mod solve;
+
+#[allow(dead_code, reason = "shared with the tests of the packing crate")]
 #[path = "../../../crates/packing/tests/picture/mod.rs"]
 mod picture;
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let kwok = picture::machines(&workloads::catalogue::kwok());
-    let fake = picture::machines(&workloads::catalogue::fake(400));
-    let mut problems = vec![];
-    for seed in [84, 7, 1984] { for n in [100, 500, 1500] { problems.push((format!("kwok-{seed}-{n}"), picture::picture(&workloads::mixed::pending(n, seed), &kwok))); } }
-    if let Some(f) = args.get(1) { let m = aws(f);
-    for seed in [84, 7, 1984] { for n in [100, 500, 1500] { problems.push((format!("aws-{seed}-{n}"), picture::picture(&workloads::mixed::pending(n, seed), &m))); } } }
-    for n in [500, 5000, 20000] { problems.push((format!("diverse-{n}"), picture::picture(&workloads::diverse::diverse(n, workloads::diverse::Types::Fake400), &fake))); }
-    for (name, p) in problems {
-        let t = Instant::now();
-        let f = portfolio(&p, &Settings::default());
-        let ms = t.elapsed().as_secs_f64() * 1e3;
-        let prices: Vec<String> = f.passes.iter().map(|p| format!("{:.3}/{}/{}", p.price as f64 / 1e12, p.nodes, p.unplaced)).collect();
-        println!("{name:14} classes {:4} {:8.3} nodes {:4} steps {:9} {ms:7.2} ms  {}", p.classes.len(), f.candidates[0].price as f64 / 1e12, f.candidates[0].packed.nodes(), f.steps, prices.join(" "));
+
+use anyhow::{Context, Result};
+use packing::{
+    bound::lower_bound,
+    cost::{Settings, portfolio},
+};
+
+fn main() -> Result<()> {
+    let seeds: u64 = match std::env::args().nth(1) {
+        Some(text) => text.parse().with_context(|| format!("{text:?} is not a number of seeds"))?,
+        None => 20,
+    };
+    println!("{:>6} {:>8} {:>10} {:>10} {:>10} {:>10}", "seed", "fillings", "bound", "relaxed", "optimum", "ours");
+    let (mut bounds, mut ours) = (0.0, 0.0);
+    for seed in 0..seeds {
+        let problem = small::problem(seed);
+        let found = portfolio(&problem, &Settings::default());
+        let plan = found.candidates.first().context("the passes propose nothing")?;
+        let bound = dollars(lower_bound(&problem, &found.values));
+        let fillings = fillings::all(&problem);
+        let (relaxed, optimum) = (solve::relaxed(&problem, &fillings)?, solve::whole(&problem, &fillings)?);
+        let price = dollars(plan.price);
+        println!("{seed:>6} {:>8} {bound:>10.5} {relaxed:>10.5} {optimum:>10.5} {price:>10.5}", fillings.len());
+        bounds += bound / optimum;
+        ours += price / optimum;
     }
+    #[expect(clippy::cast_precision_loss, reason = "a small count")]
+    let count = seeds as f64;
+    println!("mean of bound / optimum {:.4}, of ours / optimum {:.4}", bounds / count, ours / count);
+    Ok(())
 }
-fn aws(f: &str) -> Vec<picture::Machine> {
-    let text = std::fs::read_to_string(f).unwrap();
-    text.lines().map(|l| { let v: serde_json::Value = serde_json::from_str(l).unwrap();
-        let a = |k: &str| -> [i64; 3] { serde_json::from_value(v[k].clone()).unwrap() };
-        picture::Machine { arch: v["arch"].as_str().unwrap().into(), capacity: a("capacity"), allocatable: a("allocatable"),
-            offers: v["offers"].as_array().unwrap().iter().map(|o| (o[0].as_str().unwrap().into(), o[1].as_str().unwrap().into(), (o[2].as_f64().unwrap() * 1e12) as u64)).collect() } }).collect()
+
+#[expect(clippy::cast_precision_loss, reason = "for printing")]
+fn dollars(picos: u64) -> f64 {
+    picos as f64 / 1e12
 }

@@ -4,6 +4,7 @@
 //! comes out are proposals: the faithful solver replays each bin through its own probes, so a proposal may be wrong
 //! about a pod without the plan becoming wrong. It may only be cheap, quick and the same on every machine.
 
+pub(crate) mod adapt;
 mod budget;
 mod downsize;
 mod free_room;

@@ -39,16 +39,38 @@ pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
     }
 }
 
-/// What the claims of a run cost an hour, each at its cheapest launch.
-pub(crate) fn price(run: &mut Run<'_>) -> Price {
+/// What a claim comes to, before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClaimSummary {
+    /// Its cheapest launch.
+    pub(crate) price: Price,
+    /// How many types it may become.
+    pub(crate) options: usize,
+    /// The cheapest launch is spot capacity.
+    pub(crate) is_spot: bool,
+    /// It still meets its `minValues` once only the cheapest types are kept.
+    pub(crate) is_kept: bool,
+}
+
+/// What the claims of a run come to.
+pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
     let claims = run.claims.len();
     let mut finisher = Finisher::new(run);
-    let price = |claim| {
+    let summary = |claim| {
         let state = finisher.final_state(claim);
         let chosen = finisher.chosen(state, claim);
-        chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price)
+        let capacity_type = chosen
+            .cheapest
+            .as_ref()
+            .and_then(|launch| launch.capacity_type.as_deref());
+        ClaimSummary {
+            price: chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price),
+            options: chosen.options.len(),
+            is_spot: capacity_type == Some(api::labels::CAPACITY_TYPE_SPOT),
+            is_kept: chosen.meets_min_values.is_ok(),
+        }
     };
-    (0..claims).map(price).sum()
+    (0..claims).map(summary).collect()
 }
 
 fn existing(run: &Run<'_>) -> Vec<PlannedNode> {

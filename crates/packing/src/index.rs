@@ -39,7 +39,9 @@ pub(crate) struct Index {
     first_rows: Vec<u32>,
     /// Words of a mask.
     pub(crate) words: usize,
-    /// What pods may use, by lane.
+    /// What pods may use of each row, lane by lane.
+    allocatable: Vec<Vec<i64>>,
+    /// The same, to find rows by.
     columns: Vec<Column>,
     /// What a NodePool's limits count, for resources that are limited.
     capacity: FxHashMap<ResourceName, Column>,
@@ -92,6 +94,7 @@ impl Index {
             rows,
             first_rows,
             words,
+            allocatable,
             columns,
             capacity,
             keys,
@@ -129,6 +132,11 @@ impl Index {
         positions(mask)
             .map(|row| self.rows[row])
             .filter(move |entry| last.replace(*entry) != Some(*entry))
+    }
+
+    /// What pods may use of a row, lane by lane.
+    pub(crate) fn allocatable(&self, row: usize) -> &[i64] {
+        &self.allocatable[row]
     }
 
     pub(crate) fn column(&self, lane: usize) -> &Column {

@@ -17,6 +17,7 @@ mod ladder;
 mod lanes;
 mod limits;
 pub mod options;
+mod portfolio;
 mod prepared;
 mod problem;
 mod refusal;
@@ -29,9 +30,13 @@ mod tolerance;
 mod topology;
 mod variant;
 
-use model::{plan::Plan, snapshot::Snapshot};
+use model::{
+    plan::{Plan, Unplaced},
+    snapshot::Snapshot,
+};
 
 pub use options::{Options, Packing, ReservedMode};
+pub use portfolio::{Contender, Realised, Report};
 pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
 
@@ -39,14 +44,45 @@ use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
 
 /// The plan for the pods of a snapshot that need a place.
 pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
+    match options.packing {
+        Packing::Cheapest => planned(snapshot, options).plan,
+        Packing::Faithful => {
+            let (problem, ignored) = problem(snapshot, options);
+            let mut run = Run::new(&problem);
+            let left = run.solve();
+            with_ignored(finish::plan(&mut run, &left), ignored)
+        }
+    }
+}
+
+/// A plan, and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Who was in the race, what they cost, and what no plan costs less than.
+    pub report: Report,
+}
+
+/// The plan for the pods of a snapshot that need a place, with the plans it was chosen from and a lower bound.
+pub fn planned(snapshot: &Snapshot, options: &Options) -> Planned {
+    let (problem, ignored) = problem(snapshot, options);
+    let (plan, report) = portfolio::best(&problem);
+    Planned {
+        plan: with_ignored(plan, ignored),
+        report,
+    }
+}
+
+/// What a run reads, and the pods that are not tried at all.
+fn problem(snapshot: &Snapshot, options: &Options) -> (Problem, Vec<Unplaced>) {
     let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
     let ignored = demand.ignored.clone();
-    let problem = Problem::new(snapshot, demand, supply, options);
-    let mut run = Run::new(&problem);
-    let left = run.solve();
-    let mut plan = finish::plan(&mut run, &left);
+    (Problem::new(snapshot, demand, supply, options), ignored)
+}
+
+fn with_ignored(mut plan: Plan, ignored: Vec<Unplaced>) -> Plan {
     plan.unplaced.extend(ignored);
-    plan.unplaced
-        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
+    plan.unplaced.sort_by_key(|unplaced| unplaced.pod.metadata.key());
     plan
 }

@@ -26,9 +26,12 @@ impl Need {
     }
 }
 
+/// Reach, requests, most per node, group.
+type Look = (usize, Amounts, u32, Option<usize>);
+
 /// The pods of a problem.
 pub(super) fn needs(problem: &Problem) -> Vec<Need> {
-    let mut merged: BTreeMap<(usize, Amounts, u32, Option<usize>), Vec<(usize, u32)>> = BTreeMap::new();
+    let mut merged: BTreeMap<Look, Vec<(usize, u32)>> = BTreeMap::new();
     for (at, class) in problem.classes.iter().enumerate().filter(|(_, class)| class.count > 0) {
         let key = (
             class.reach,

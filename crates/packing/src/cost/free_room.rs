@@ -51,6 +51,8 @@ fn take(filling: &Filling, left: &mut Left, lanes: &mut BTreeMap<BitSet, Lane>) 
         left.pods[*item] -= count;
     }
     if filling.iter().any(|(item, _)| left.pods[*item] == 0) {
-        lanes.values_mut().for_each(|lane| lane.drop_exhausted(&left.pods));
+        for lane in lanes.values_mut() {
+            lane.drop_exhausted(&left.pods);
+        }
     }
 }

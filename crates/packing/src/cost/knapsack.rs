@@ -54,6 +54,22 @@ impl Lane {
         self.by_value.retain(|&item| left[item] > 0);
     }
 
+    /// What all pods that could share a node of any size are worth.
+    pub(crate) fn worth(&self, space: &Space, values: &[f64], left: &[u32]) -> f64 {
+        let mut groups = vec![0; space.problem.groups.len()];
+        let mut worth = 0.0;
+        for &item in &self.by_value {
+            let it = &space.items[item];
+            let room = |&group: &usize| space.problem.groups[group].max - groups[group];
+            let count = it.groups.iter().map(room).fold(left[item], u32::min);
+            worth += values[item] * f64::from(count);
+            for &group in &it.groups {
+                groups[group] += count;
+            }
+        }
+        worth
+    }
+
     /// Each shape with its most valuable item.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> {
         self.shapes

@@ -21,6 +21,8 @@ pub(crate) struct Market {
     pub limited_pool: Option<usize>,
     /// The offers.
     pub offers: Vec<Listing>,
+    /// Positions of those a search looks at: of offers of nearly one size and ratio, one is enough.
+    pub searched: Vec<usize>,
 }
 
 /// An offer as the passes see it.
@@ -37,6 +39,17 @@ pub(crate) struct Listing {
 impl Listing {
     fn beats(&self, other: &Self) -> bool {
         self.price <= other.price && other.allocatable.fits(&self.allocatable)
+    }
+
+    /// Whether it is at most a sixteenth smaller and, but for half a percent, no dearer for its size.
+    fn is_nearly(&self, other: &Self) -> bool {
+        let sizes = || self.allocatable.0.iter().zip(&other.allocatable.0);
+        let is_near = sizes().all(|(mine, theirs)| *mine >= theirs - theirs / 16);
+        let price = i128::from(self.price) * 1000;
+        let is_no_dearer = |(mine, theirs): (&i64, &i64)| {
+            *theirs <= 0 || price * i128::from(*theirs) <= i128::from(other.price) * 1005 * i128::from(*mine)
+        };
+        is_near && sizes().all(is_no_dearer)
     }
 }
 
@@ -64,9 +77,14 @@ pub(crate) fn markets(problem: &Problem, kinds: &[Kind], price: impl Fn(usize) -
         kinds,
         limited_pool,
         offers: unbeaten(offers),
+        searched: Vec::new(),
     };
-    let markets = grouped.into_iter().map(market).collect();
-    without_beaten_elsewhere(markets)
+    let all: Vec<Market> = grouped.into_iter().map(market).collect();
+    let mut markets = without_beaten_elsewhere(&all);
+    for market in &mut markets {
+        market.searched = searched(&market.offers);
+    }
+    markets
 }
 
 /// The kinds for which something holds, as a set of their positions.
@@ -86,7 +104,19 @@ fn unbeaten(mut offers: Vec<Listing>) -> Vec<Listing> {
     kept
 }
 
-fn without_beaten_elsewhere(markets: Vec<Market>) -> Vec<Market> {
+/// Offers but for those that a smaller one is as good as: at most a sixteenth smaller, and no dearer for its size.
+fn searched(offers: &[Listing]) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    for (at, offer) in offers.iter().enumerate() {
+        let mut rivals = kept.iter().rev().map(|&rival| &offers[rival]);
+        if !rivals.any(|rival| rival.is_nearly(offer)) {
+            kept.push(at);
+        }
+    }
+    kept
+}
+
+fn without_beaten_elsewhere(markets: &[Market]) -> Vec<Market> {
     let mut kept: Vec<Market> = Vec::new();
     // The widest markets first: of two that are alike, one must stay.
     let mut order: Vec<usize> = (0..markets.len()).collect();

@@ -26,6 +26,10 @@ pub(crate) struct Bought {
     pub copies: u32,
 }
 
+/// How much worse than the best ratio hoped for a node may be and still be bought at once. Catalogues with a type of
+/// every size would otherwise have most of them looked at for every node.
+const SLACK: f64 = 1.003;
+
 /// What is left while a pass runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
@@ -58,11 +62,15 @@ pub(crate) fn ratio_greedy(
             .as_ref()
             .is_some_and(|filling| is_there(filling, &left.pods))
         {
-            if shop.refill(&mut head, left) {
-                shop.heap.push(head);
-            }
+            let fits = shop.refill(&mut head, left);
             budget.spend(shop.knapsack.steps());
-            continue;
+            if !fits {
+                continue;
+            }
+            if shop.heap.peek().is_some_and(|next| head.ratio > next.ratio * SLACK) {
+                shop.heap.push(head);
+                continue;
+            }
         }
         if let Some(node) = shop.buy(&head, left) {
             bought.push(node);
@@ -101,9 +109,9 @@ impl<'a> Shop<'a> {
         let lanes: Vec<Lane> = space.markets.iter().map(lane).collect();
         let entries = space.markets.iter().enumerate().flat_map(|(market, it)| {
             let lane = &lanes[market];
-            it.offers
-                .iter()
-                .filter_map(move |listing| Entry::hopeful(space, values, lane, market, listing))
+            let most = lane.worth(space, values, &left.pods);
+            let searched = it.searched.iter().map(|&at| &it.offers[at]);
+            searched.filter_map(move |listing| Entry::hopeful(space, values, lane, most, market, listing))
         });
         let heap = entries.collect();
         Self {
@@ -168,7 +176,15 @@ struct Entry {
 
 impl Entry {
     /// An offer under a ratio it can at best have: no pod is worth more of a resource than the best one.
-    fn hopeful(space: &Space, values: &[f64], lane: &Lane, market: usize, listing: &Listing) -> Option<Self> {
+    /// Nor can a node hold more than all pods there are.
+    fn hopeful(
+        space: &Space,
+        values: &[f64],
+        lane: &Lane,
+        most_of_all: f64,
+        market: usize,
+        listing: &Listing,
+    ) -> Option<Self> {
         let scale = inverse(&listing.allocatable);
         let mut most = [0.0_f64; WIDTH + 1];
         for (shape, item) in lane.heads() {
@@ -186,7 +202,7 @@ impl Entry {
                 });
             }
         }
-        let value = most.into_iter().fold(f64::INFINITY, f64::min);
+        let value = most.into_iter().fold(most_of_all, f64::min);
         let ratio = as_score(listing.price) / value;
         (value > 0.0).then_some(Self {
             ratio,

@@ -15,29 +15,27 @@ pub(crate) struct Guide {
     pub(crate) template: usize,
     /// The zone it is meant for; none leaves it open.
     pub(crate) zone: Option<ValueId>,
-    /// The pods it is meant for, in the order to add them.
-    pub(crate) pods: Vec<u32>,
 }
 
 impl Run<'_> {
     /// Fills the proposed nodes as far as the rules allow; what finds no place that way stays to be placed.
     ///
     /// Every pod passes the tests it would pass in [`Run::solve`], so whatever was proposed, the result is valid.
-    pub(crate) fn fill(&mut self, guides: &[Guide]) -> Vec<u32> {
+    /// Pods come in the order given, each with the position of its guide: pods to be spread evenly must come in turns,
+    /// whichever node they are for.
+    pub(crate) fn fill(&mut self, guides: &[Guide], order: &[(usize, u32)]) -> Vec<u32> {
         let mut left = Vec::new();
-        for guide in guides {
-            let mut claim = None;
-            for pod in &guide.pods {
-                let is_placed = match claim {
-                    None => {
-                        claim = self.open_guided(*pod, guide);
-                        claim.is_some()
-                    }
-                    Some(claim) => self.add_guided(*pod, claim),
-                };
-                if !is_placed {
-                    left.push(*pod);
+        let mut claims: Vec<Option<usize>> = vec![None; guides.len()];
+        for &(guide, pod) in order {
+            let is_placed = match claims[guide] {
+                None => {
+                    claims[guide] = self.open_guided(pod, &guides[guide]);
+                    claims[guide].is_some()
                 }
+                Some(claim) => self.add_guided(pod, claim),
+            };
+            if !is_placed {
+                left.push(pod);
             }
         }
         left

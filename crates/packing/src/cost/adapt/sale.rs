@@ -1,0 +1,161 @@
+//! What is for sale: every launchable offering of every NodePool, less the daemons that will run there.
+
+use std::collections::BTreeMap;
+
+use model::{
+    bitset::BitSet,
+    quantity::Quantity,
+    resources::ResourceName,
+    vocabulary::{KeyId, ValueId},
+};
+
+use super::amounts;
+use crate::{
+    bitmap::has,
+    cost::{Amounts, Offer, Pool},
+    index::{self, Mask},
+    lanes,
+    problem::TemplateEntry,
+    run::Run,
+    space::StateId,
+};
+
+/// Offers of all NodePools, and where they come from.
+#[derive(Debug)]
+pub(super) struct Sale {
+    pub(super) offers: Vec<Offer>,
+    pub(super) pools: Vec<Pool>,
+    /// The label value of each zone.
+    pub(super) zones: Vec<Option<ValueId>>,
+    /// Positions in the index's offers.
+    listed: Vec<usize>,
+    /// What is open to a claim of a NodePool in a state.
+    open: BTreeMap<(usize, StateId), BitSet>,
+}
+
+impl Sale {
+    /// What the passes may buy: within limits, and without reservations, which run out.
+    pub(super) fn within_limits(run: &Run<'_>) -> Self {
+        let rows = |template: usize| run.limits[template].open().ok().cloned();
+        let mut sale = Self::new(run, rows, |offer| offer.reservation.is_none());
+        sale.pools = run.problem.templates.iter().map(|entry| pool(run, entry)).collect();
+        sale
+    }
+
+    /// What any plan may buy.
+    pub(super) fn of_everything(run: &Run<'_>) -> Self {
+        let rows = |template: usize| Some(run.problem.templates[template].rows.clone());
+        let mut sale = Self::new(run, rows, |_| true);
+        sale.pools = run.problem.templates.iter().map(|_| Pool::default()).collect();
+        sale
+    }
+
+    fn new(run: &Run<'_>, rows: impl Fn(usize) -> Option<Mask>, is_wanted: impl Fn(&index::Offer) -> bool) -> Self {
+        let mut sale = Self {
+            offers: Vec::new(),
+            pools: Vec::new(),
+            zones: Vec::new(),
+            listed: Vec::new(),
+            open: BTreeMap::new(),
+        };
+        let mut markets = BTreeMap::new();
+        for (template, entry) in run.problem.templates.iter().enumerate() {
+            let Some(rows) = rows(template) else { continue };
+            let launchable = run.problem.index.offers.iter().enumerate();
+            let launchable = launchable.filter(|(_, offer)| offer.is_launchable && is_wanted(offer));
+            for (at, offer) in launchable.filter(|(_, offer)| has(&rows, offer.row as usize)) {
+                let zone = sale.zone(offer.zone);
+                let next = markets.len();
+                let market = *markets
+                    .entry((template, offer.class, arch(run, offer.entry)))
+                    .or_insert(next);
+                sale.listed.push(at);
+                sale.offers.push(Offer {
+                    row: offer.entry as usize,
+                    market,
+                    pool: template,
+                    zone,
+                    allocatable: allocatable(run, entry, offer.row as usize),
+                    capacity: capacity(run, offer.entry as usize),
+                    price: offer.price.picos(),
+                    is_spot: offer.capacity_type == Some(ValueId::SPOT),
+                });
+            }
+        }
+        sale
+    }
+
+    /// The offers that are open to a claim of a NodePool in a state.
+    pub(super) fn open(&mut self, run: &Run<'_>, template: usize, state: StateId) -> BitSet {
+        let Self {
+            offers, listed, open, ..
+        } = self;
+        let found = open.entry((template, state)).or_insert_with(|| {
+            let state = run.space.state(state);
+            let is_open = |(_, (offer, at)): &(u32, (&Offer, &usize))| {
+                let it = &run.problem.index.offers[**at];
+                offer.pool == template && has(&state.classes, it.class as usize) && has(&state.rows, it.row as usize)
+            };
+            let numbered = (0..).zip(offers.iter().zip(listed.iter()));
+            numbered.filter(is_open).map(|(position, _)| position).collect()
+        });
+        found.clone()
+    }
+
+    fn zone(&mut self, value: Option<ValueId>) -> usize {
+        let known = self.zones.iter().position(|zone| *zone == value);
+        known.unwrap_or_else(|| {
+            self.zones.push(value);
+            self.zones.len() - 1
+        })
+    }
+}
+
+/// Room for pods on a row, less what the daemons of its group take.
+fn allocatable(run: &Run<'_>, entry: &TemplateEntry, row: usize) -> Amounts {
+    let mut room = amounts(run.problem.index.allocatable(row));
+    if let Some(group) = entry.daemons.iter().find(|group| has(&group.rows, row)) {
+        room.take(&amounts(&group.overhead), 1);
+    }
+    room
+}
+
+/// Types of different architectures do not stand in for each other.
+fn arch(run: &Run<'_>, entry: u32) -> Option<ValueId> {
+    let requirements = &run.problem.index.types[entry as usize].requirements;
+    requirements.get(KeyId::ARCH).and_then(|arch| arch.values().next())
+}
+
+/// What a node takes from limits.
+fn capacity(run: &Run<'_>, entry: usize) -> Amounts {
+    let capacity = &run.problem.index.types[entry].capacity;
+    amounts(&run.problem.lanes.offered(capacity))
+}
+
+/// What a NodePool's limits leave; limits on resources nobody asks for are left to the solver.
+fn pool(run: &Run<'_>, entry: &TemplateEntry) -> Pool {
+    let Some(remaining) = &entry.remaining else {
+        return Pool::default();
+    };
+    let left = |name: &ResourceName| {
+        remaining
+            .iter()
+            .find(|(limited, _)| limited == name)
+            .map(|(_, left)| *left)
+    };
+    let per_lane: Vec<i64> = run
+        .problem
+        .lanes
+        .names()
+        .iter()
+        .map(|name| left(name).unwrap_or(i64::MAX))
+        .collect();
+    let nodes = left(&ResourceName::Nodes)
+        .map(|left| left / lanes::offered(&ResourceName::Nodes, Quantity::from_units(1)).max(1));
+    Pool {
+        remaining: Some(Amounts(std::array::from_fn(|lane| {
+            per_lane.get(lane).copied().unwrap_or(i64::MAX)
+        }))),
+        nodes: nodes.map(|nodes| u32::try_from(nodes).unwrap_or(0)),
+    }
+}

@@ -1,0 +1,84 @@
+//! Is the plan that wins the race valid, cheaper, and not below the bound? Whole snapshots through the public door.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use std::io::Cursor;
+
+use model::{
+    dump::{self, Mode, Source},
+    plan::Plan,
+    price::Price,
+    snapshot::Snapshot,
+};
+use packing::{Options, Report, planned};
+use workloads::{diverse, mixed, random};
+
+fn read(snapshot: &workloads::Snapshot) -> Snapshot {
+    let text = serde_json::to_vec(snapshot).unwrap();
+    let source = Source::Stream(snapshot.name().to_string(), Box::new(Cursor::new(text)));
+    let options = dump::Options {
+        mode: Mode::Strict,
+        taken_at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    dump::read([source], options).unwrap().0
+}
+
+fn price(plan: &Plan) -> Price {
+    let launches = plan.claims.iter().filter_map(|claim| claim.cheapest.as_ref());
+    launches.map(|launch| launch.price).sum()
+}
+
+/// Plans, and checks what must hold of any winner.
+fn raced(name: &str, snapshot: &workloads::Snapshot) -> Report {
+    let snapshot = read(snapshot);
+    let (plan, report) = { let planned = planned(&snapshot, &Options::default()); (planned.plan, planned.report) };
+    let winner = report.winner().unwrap();
+    println!(
+        "{name}: bound {} winner {} {} of {:?}",
+        report.lower_bound, winner.name, winner.price, report.contenders
+    );
+    assert_eq!(price(&plan), winner.price, "{name}: the plan is what was priced");
+    assert!(
+        winner.price <= report.contenders[0].price,
+        "{name}: never dearer than the faithful plan"
+    );
+    assert!(
+        winner.unplaced <= report.contenders[0].unplaced,
+        "{name}: no pod is given up for money"
+    );
+    assert_eq!(scheduler::judge(&snapshot, &plan), Ok(()), "{name}: the judge");
+    assert!(report.lower_bound <= winner.price, "{name}: no plan is below the bound");
+    report
+}
+
+#[test]
+fn mixed_workloads_cost_a_tenth_less_on_average_and_stay_near_the_bound() {
+    let inputs = [(100, 84), (100, 7), (100, 1984), (500, 84), (500, 7), (500, 1984)];
+    let (mut saved, mut distance) = (0.0, 0.0);
+    for (pods, seed) in inputs {
+        let report = raced(&format!("mixed-{pods}-{seed}"), &mixed::pending(pods, seed));
+        let picos = |price: Price| u32::try_from(price.picos() / 1_000_000).map(f64::from).unwrap();
+        let winner = picos(report.winner().unwrap().price);
+        saved += 1.0 - winner / picos(report.contenders[0].price);
+        distance += winner / picos(report.lower_bound) - 1.0;
+    }
+    let count = f64::from(u32::try_from(inputs.len()).unwrap());
+    println!("saved {:.3}, above the bound {:.3}", saved / count, distance / count);
+    assert!(saved / count >= 0.10 && distance / count <= 0.10);
+}
+
+#[test]
+fn diverse_pods_never_cost_more_than_upstream_would_pay() {
+    for pods in [50, 100] {
+        raced(
+            &format!("diverse-{pods}"),
+            &diverse::diverse(pods, diverse::Types::Fake400),
+        );
+    }
+}
+
+#[test]
+fn random_clusters_never_cost_more_than_upstream_would_pay() {
+    for seed in 0..40 {
+        raced(&format!("random-{seed}"), &random::random(seed));
+    }
+}
