@@ -115,14 +115,18 @@ impl Cluster {
 
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
     /// least first is the order that keeps all of them even. In this order:
-    /// - what nothing counts can do no harm;
+    /// - what nothing counts can do no harm, and the first of a group that wants to be together must come before others;
     /// - what obeys constraints itself goes by its skew;
     /// - what obeys none can wait, but may fill the domains that are behind;
     /// - what obeys none and joins a domain that is ahead waits for all others.
     pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
-        let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
+        let Some(relations) = self.relations.get(class.index()) else {
             return (0, 0);
         };
+        let is_unseen = relations.counted_by.is_empty() && relations.near.is_empty();
+        if relations.affinity.is_some() || is_unseen {
+            return (0, 0);
+        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
         let ahead = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;

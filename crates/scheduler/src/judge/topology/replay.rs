@@ -238,7 +238,11 @@ struct Step {
 }
 
 /// From no harm at all to the last resort.
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
+    Step {
+        up_to: (0, i64::MAX),
+        at_once: usize::MAX,
+    },
     Step {
         up_to: (1, 0),
         at_once: usize::MAX,
