@@ -15,7 +15,7 @@ use super::{Stuck, excuse::excuse, keys_of};
 use crate::{
     ClassId, Cluster, NodeId, SchedNode, Spreading,
     judge::{
-        Place, Rule,
+        Place, Reason, Rule,
         claim::{ClaimView, current},
         placement::asked_keys,
         world::World,
@@ -167,7 +167,21 @@ impl Replay {
             return in_laps;
         }
         let evenly = self.evenly(counting);
-        if evenly.len() < in_laps.len() { evenly } else { in_laps }
+        let (fewer, more) = if evenly.len() < in_laps.len() {
+            (evenly, in_laps)
+        } else {
+            (in_laps, evenly)
+        };
+        // What one of the orders binds can be bound; only that no order was found for all at once remains.
+        let is_bound = |pod: &ObjectKey| !more.iter().any(|it| it.pod == *pod);
+        let excused = fewer.into_iter().map(|it| match is_bound(&it.pod) {
+            true => Stuck {
+                excuse: it.excuse.or(Some(Reason::NoCommonOrder)),
+                ..it
+            },
+            false => it,
+        });
+        excused.collect()
     }
 
     /// The planner's order: each lap binds what it can and leaves the rest for the next.
