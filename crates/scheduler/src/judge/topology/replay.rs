@@ -174,12 +174,9 @@ impl Replay {
         };
         // What one of the orders binds can be bound; only that no order was found for all at once remains.
         let is_bound = |pod: &ObjectKey| !more.iter().any(|it| it.pod == *pod);
-        let excused = fewer.into_iter().map(|it| match is_bound(&it.pod) {
-            true => Stuck {
-                excuse: it.excuse.or(Some(Reason::NoCommonOrder)),
-                ..it
-            },
-            false => it,
+        let excused = fewer.into_iter().map(|it| Stuck {
+            excuse: it.excuse.or(is_bound(&it.pod).then_some(Reason::NoCommonOrder)),
+            ..it
         });
         excused.collect()
     }
