@@ -86,6 +86,8 @@ pub(crate) struct PodClass {
     pub(crate) is_system_spread: bool,
     /// What nodes are to it, by node; what is not known yet is missing.
     pub(crate) statics: Vec<Static>,
+    /// Some node has a soft taint it does not tolerate, or labels it would like.
+    pub(crate) has_wishes: bool,
     pub(crate) fits: Vec<Fit>,
 }
 
@@ -124,6 +126,7 @@ impl PodClass {
             constraints: pod.spec.topology_spread_constraints.to_vec(),
             is_system_spread: false,
             statics: Vec::new(),
+            has_wishes: false,
             fits: Vec::new(),
         }
     }

@@ -116,6 +116,8 @@ pub enum Reason {
     /// A pod was placed while its claim's domain was open, and upstream never counts it, though a later pod of the claim
     /// settled the domain.
     LateDomain,
+    /// Each pod is bound by one of the orders tried, but none of them binds all; another one may.
+    NoCommonOrder,
     /// Nothing can be launched for the claim at once.
     NothingToLaunch,
     /// The pod is held back by scheduling gates, which upstream does not read.

@@ -63,6 +63,7 @@ impl Cluster {
                 return closed;
             };
             let entry = judge_alone(class, state);
+            class.has_wishes |= entry.intolerable != 0 || entry.preference != 0;
             class.statics.push(entry);
         }
         class.statics.get(node).copied().unwrap_or(closed)
@@ -78,18 +79,16 @@ impl Cluster {
         if fit(class, node, state).refused {
             return Some(Plugin::NodeResourcesFit);
         }
-        let volumes = class.volumes.as_ref().map_or(&[][..], |volumes| &volumes.attachments);
-        let exceeded = !volumes.is_empty()
-            && node_volume_limits::exceeded(volumes, &state.attached, &state.node.volume_limits).is_some();
-        exceeded.then_some(Plugin::NodeVolumeLimits)
+        is_occupied(class, state).then_some(Plugin::NodeVolumeLimits)
     }
 
-    /// The resource scores of a node that has room, remembered.
-    pub(super) fn resource_score(&mut self, class: ClassId, node: usize) -> i64 {
-        let (Some(class), Some(state)) = (self.classes.get_mut(class.index()), self.nodes.get(node)) else {
-            return 0;
-        };
-        fit(class, node, state).score
+    /// Whether anything about other pods can speak against the class.
+    pub(super) fn has_neighbours(&self, class: ClassId) -> bool {
+        let is_anti = |at: &usize| self.terms.get(*at).is_some_and(|it| it.term.kind == Kind::AntiAffinity);
+        self.relations.get(class.index()).is_some_and(|relations| {
+            let mut terms = relations.owns.iter().chain(&relations.picked_by);
+            !relations.hard.is_empty() || relations.affinity.is_some() || terms.any(is_anti)
+        })
     }
 
     pub(crate) fn refused_by_neighbours(&self, class: ClassId, node: usize) -> Option<Plugin> {
@@ -116,14 +115,18 @@ impl Cluster {
 
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
     /// least first is the order that keeps all of them even. In this order:
-    /// - what nothing counts can do no harm;
+    /// - what nothing counts can do no harm, and the first of a group that wants to be together must come before others;
     /// - what obeys constraints itself goes by its skew;
     /// - what obeys none can wait, but may fill the domains that are behind;
     /// - what obeys none and joins a domain that is ahead waits for all others.
     pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
-        let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
+        let Some(relations) = self.relations.get(class.index()) else {
             return (0, 0);
         };
+        let is_unseen = relations.counted_by.is_empty() && relations.near.is_empty();
+        if relations.affinity.is_some() || is_unseen {
+            return (0, 0);
+        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
         let ahead = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
@@ -248,6 +251,14 @@ fn refused_alone(class: &PodClass, state: &NodeState) -> Option<Plugin> {
     (!volume_zone::admits(&volumes.bound, &node.labels)).then_some(Plugin::VolumeZone)
 }
 
+/// Whether ports the pod wants are taken, or more volumes would be attached than can be.
+pub(super) fn is_occupied(class: &PodClass, state: &NodeState) -> bool {
+    let volumes = class.volumes.as_ref().map_or(&[][..], |volumes| &volumes.attachments);
+    let has_conflict = || node_ports::conflict(&class.ports, &state.ports).is_some();
+    let has_too_many = || node_volume_limits::exceeded(volumes, &state.attached, &state.node.volume_limits).is_some();
+    !class.ports.is_empty() && has_conflict() || !volumes.is_empty() && has_too_many()
+}
+
 /// Room and resource scores; computed again only when the node changed.
 fn fit(class: &mut PodClass, node: usize, state: &NodeState) -> Fit {
     if class.fits.len() <= node {
@@ -265,7 +276,7 @@ fn fit(class: &mut PodClass, node: usize, state: &NodeState) -> Fit {
     }
 }
 
-fn fit_now(class: &PodClass, state: &NodeState) -> Fit {
+pub(super) fn fit_now(class: &PodClass, state: &NodeState) -> Fit {
     let room = state.room();
     let mut refused = node_resources_fit::insufficient(&class.requests, room).is_some();
     if let Some((requested, pods)) = state.requested_with_nominated(class.priority) {

@@ -3,9 +3,12 @@
 //! kube-scheduler draws lots between equal nodes, and in clusters of more than a hundred nodes it looks at a part of
 //! them only. Here ties go to the first node by name, and all nodes are scored.
 
-use super::{Cluster, NodeId};
+use super::{
+    Cluster, NodeId,
+    filter::{fit_now, is_occupied},
+};
 use crate::{
-    class::ClassId,
+    class::{ClassId, Fit},
     plugin::{
         MAX_NODE_SCORE,
         inter_pod_affinity::{self, Kind},
@@ -65,12 +68,26 @@ impl Cluster {
     }
 
     fn candidates(&mut self, class: ClassId) -> Vec<Candidate> {
-        let mut candidates = Vec::new();
-        for node in 0..self.nodes.len() {
-            if self.refused(class, node).is_none() {
-                let score = self.resource_score(class, node);
+        self.static_of(class, self.nodes.len().saturating_sub(1));
+        let Some(pod) = self.classes.get_mut(class.index()) else {
+            return Vec::new();
+        };
+        let mut fits = std::mem::take(&mut pod.fits);
+        fits.resize(self.nodes.len(), Fit::default());
+        let mut candidates = Vec::with_capacity(self.nodes.len());
+        let alone = pod.statics.iter().zip(&mut fits).zip(&self.nodes).enumerate();
+        for (node, ((_, fit), state)) in alone.filter(|(_, ((alone, _), _))| alone.refused.is_none()) {
+            if fit.version != state.version {
+                *fit = fit_now(pod, state);
+            }
+            if !fit.refused && !is_occupied(pod, state) {
+                let score = fit.score;
                 candidates.push(Candidate { node, score });
             }
+        }
+        pod.fits = fits;
+        if self.has_neighbours(class) {
+            candidates.retain(|candidate| self.refused_by_neighbours(class, candidate.node).is_none());
         }
         candidates
     }
@@ -91,6 +108,9 @@ impl Cluster {
 
     /// Taints and preferred node affinity, each on a scale of its own.
     fn add_static_scores(&mut self, class: ClassId, candidates: &mut [Candidate]) {
+        if !self.classes.get(class.index()).is_some_and(|class| class.has_wishes) {
+            return;
+        }
         let statics: Vec<_> = candidates
             .iter()
             .map(|candidate| self.static_of(class, candidate.node))

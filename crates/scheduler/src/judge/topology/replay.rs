@@ -15,7 +15,7 @@ use super::{Stuck, excuse::excuse, keys_of};
 use crate::{
     ClassId, Cluster, NodeId, SchedNode, Spreading,
     judge::{
-        Place, Rule,
+        Place, Reason, Rule,
         claim::{ClaimView, current},
         placement::asked_keys,
         world::World,
@@ -167,7 +167,18 @@ impl Replay {
             return in_laps;
         }
         let evenly = self.evenly(counting);
-        if evenly.len() < in_laps.len() { evenly } else { in_laps }
+        let (fewer, more) = if evenly.len() < in_laps.len() {
+            (evenly, in_laps)
+        } else {
+            (in_laps, evenly)
+        };
+        // What one of the orders binds can be bound; only that no order was found for all at once remains.
+        let is_bound = |pod: &ObjectKey| !more.iter().any(|it| it.pod == *pod);
+        let excused = fewer.into_iter().map(|it| Stuck {
+            excuse: it.excuse.or(is_bound(&it.pod).then_some(Reason::NoCommonOrder)),
+            ..it
+        });
+        excused.collect()
     }
 
     /// The planner's order: each lap binds what it can and leaves the rest for the next.
@@ -191,33 +202,75 @@ impl Replay {
         }
     }
 
-    /// Always the pod that skews least; those alike, of one class for one node, stand for each other.
+    /// The pods that skew least first, in sweeps: while some pod can join a domain that has the least, no other is bound.
     fn evenly(&self, counting: Counting) -> BTreeSet<Stuck> {
         let mut cluster = self.cluster.clone();
-        let mut groups: BTreeMap<(ClassId, NodeId), Vec<&Binding>> = BTreeMap::new();
-        for binding in self.bindings.iter().rev() {
-            groups.entry((binding.class, binding.node)).or_default().push(binding);
-        }
-        loop {
-            let admitted = groups
-                .keys()
-                .filter(|(class, node)| cluster.refused_by_neighbours(*class, node.index()).is_none());
-            let least = admitted.min_by_key(|(class, node)| cluster.tendency(*class, *node));
-            let Some((class, node)) = least.copied() else {
-                let waiting: Vec<&Binding> = groups.into_values().flatten().collect();
-                return stuck(&self.snapshot, &cluster, &waiting);
-            };
-            if let Some(group) = groups.get_mut(&(class, node)) {
-                if let Some(binding) = group.pop() {
+        let mut waiting = self.interleaved();
+        let mut patience = 0;
+        while let Some(step) = STEPS.get(patience) {
+            let before = waiting.len();
+            let mut left = step.at_once;
+            waiting.retain(|binding| {
+                let tendency = cluster.tendency(binding.class, binding.node);
+                let is_due = left > 0 && tendency <= step.up_to;
+                let is_bound = is_due
+                    && cluster
+                        .refused_by_neighbours(binding.class, binding.node.index())
+                        .is_none();
+                if is_bound {
                     binding.bind(&mut cluster, counting);
+                    left -= 1;
                 }
-                if group.is_empty() {
-                    groups.remove(&(class, node));
-                }
-            }
+                !is_bound
+            });
+            patience = if waiting.len() < before { 0 } else { patience + 1 };
         }
+        stuck(&self.snapshot, &cluster, &waiting)
+    }
+
+    /// One pod of each class and node, then a second one of each, and so on: what is alike must not come in a row.
+    fn interleaved(&self) -> Vec<&Binding> {
+        let mut seen: BTreeMap<(ClassId, NodeId), usize> = BTreeMap::new();
+        let numbered = self.bindings.iter().map(|binding| {
+            let count = seen.entry((binding.class, binding.node)).or_default();
+            *count += 1;
+            (*count, binding)
+        });
+        let mut numbered: Vec<_> = numbered.collect();
+        numbered.sort_by_key(|(count, _)| *count);
+        numbered.into_iter().map(|(_, binding)| binding).collect()
     }
 }
+
+/// Which pods a sweep binds: those whose tendency is at most this, and how many before the first step is tried again.
+struct Step {
+    up_to: (u8, i64),
+    at_once: usize,
+}
+
+/// From no harm at all to the last resort.
+const STEPS: [Step; 5] = [
+    Step {
+        up_to: (0, i64::MAX),
+        at_once: usize::MAX,
+    },
+    Step {
+        up_to: (1, 0),
+        at_once: usize::MAX,
+    },
+    Step {
+        up_to: (1, i64::MAX),
+        at_once: 1,
+    },
+    Step {
+        up_to: (2, i64::MAX),
+        at_once: usize::MAX,
+    },
+    Step {
+        up_to: (3, i64::MAX),
+        at_once: usize::MAX,
+    },
+];
 
 fn stuck(snapshot: &Snapshot, cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
     let refused = waiting.iter().filter_map(|binding| {
