@@ -32,6 +32,7 @@ use model::{plan::Plan, snapshot::Snapshot};
 
 pub use options::{Options, Packing, ReservedMode};
 pub use run::Work;
+pub use run::replay::{Disagreement, Place, Step};
 
 use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
 
@@ -47,4 +48,11 @@ pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
     plan.unplaced
         .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
     plan
+}
+
+/// Whether each of upstream's decisions could have been ours; the first that could not.
+pub fn replay(snapshot: &Snapshot, options: &Options, steps: &[Step]) -> Result<(), Disagreement> {
+    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
+    let problem = Problem::new(snapshot, demand, supply, options);
+    Run::new(&problem).replay(steps)
 }

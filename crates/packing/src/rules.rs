@@ -3,7 +3,7 @@
 use model::requirement::{Requirement, Requirements};
 
 use crate::{
-    bitmap::{bits, intersects, is_empty, positions},
+    bitmap::{bits, has, intersects, is_empty, positions},
     space::{Space, StateId, Step},
     topology::{
         GroupId, Topology,
@@ -25,6 +25,8 @@ pub(crate) struct Rules {
     pub(crate) is_used_host_fine: bool,
     /// The combined choice per key while a state is narrowed.
     chosen: Vec<u64>,
+    /// Domains to prefer among equals, by key; only a replay has any.
+    pub(crate) hints: Vec<(usize, usize)>,
 }
 
 /// The domains of a label that one group leaves.
@@ -174,7 +176,13 @@ impl Rules {
             self.chosen.resize(space.keys[key].words, u64::MAX);
             for rule in self.domains[at..].iter().filter(|rule| rule.key == key) {
                 let left = &self.words[rule.start..rule.start + rule.len];
-                if !rule.choose(left, space.admitted(state, key), topology, &mut self.chosen) {
+                if !rule.choose(
+                    left,
+                    space.admitted(state, key),
+                    topology,
+                    &self.hints,
+                    &mut self.chosen,
+                ) {
                     return None;
                 }
             }
@@ -195,7 +203,13 @@ impl Rules {
             self.chosen.resize(space.keys[key].words, u64::MAX);
             let rule = &self.domains[at];
             let left = &self.words[rule.start..rule.start + rule.len];
-            rule.choose(left, space.admitted(state, key), topology, &mut self.chosen);
+            rule.choose(
+                left,
+                space.admitted(state, key),
+                topology,
+                &self.hints,
+                &mut self.chosen,
+            );
             let entry = &space.keys[key];
             let values = positions(&self.chosen).filter_map(|ordinal| entry.values.get(ordinal).copied());
             picked.add(Requirement::one_of(entry.key, values), space.vocabulary);
@@ -206,6 +220,11 @@ impl Rules {
             }
         }
         picked
+    }
+
+    /// Whether a domain is chosen among several, which upstream does anew each time.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.domains.iter().any(|rule| rule.choice != Choice::All)
     }
 
     /// Whether a group of hosts leaves no new host.
@@ -225,7 +244,14 @@ impl Rules {
 
 impl DomainRule {
     /// Keeps in `chosen` what this rule takes of the domains left on a node; false when nothing is left.
-    fn choose(&self, left: &[u64], node: &[u64], topology: &Topology, chosen: &mut [u64]) -> bool {
+    fn choose(
+        &self,
+        left: &[u64],
+        node: &[u64],
+        topology: &Topology,
+        hints: &[(usize, usize)],
+        chosen: &mut [u64],
+    ) -> bool {
         let on_node = || left.iter().zip(node).map(|(left, node)| left & node);
         let only = match self.choice {
             Choice::All => {
@@ -243,11 +269,29 @@ impl DomainRule {
             // Where the node admits none, upstream still proposes a domain, which then conflicts with the node.
             Choice::First => first(on_node()).or_else(|| first(left.iter().copied())),
         };
-        let Some(only) = only else { return false };
+        let Some(mut only) = only else { return false };
+        for (_, hint) in hints.iter().filter(|(key, _)| *key == self.key) {
+            if self.is_equal(only, *hint, left, node, topology) {
+                only = *hint;
+            }
+        }
         for (at, chosen) in chosen.iter_mut().enumerate() {
             *chosen &= if at == only / 64 { 1 << (only % 64) } else { 0 };
         }
         true
+    }
+}
+
+impl DomainRule {
+    /// Whether a domain could have been chosen as well as another.
+    fn is_equal(&self, chosen: usize, other: usize, left: &[u64], node: &[u64], topology: &Topology) -> bool {
+        let is_left = |domain: usize| has(left, domain) && has(node, domain);
+        match &topology.groups[self.group as usize].counts {
+            Counts::Labels(counts) if self.choice == Choice::Emptiest => {
+                is_left(other) && counts.counts[other] == counts.counts[chosen]
+            }
+            _ => is_left(other),
+        }
     }
 }
 
