@@ -17,6 +17,7 @@ mod ladder;
 mod lanes;
 mod limits;
 pub mod options;
+mod prepared;
 mod problem;
 mod refusal;
 mod reserved;
@@ -31,6 +32,7 @@ mod variant;
 use model::{plan::Plan, snapshot::Snapshot};
 
 pub use options::{Options, Packing, ReservedMode};
+pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
 

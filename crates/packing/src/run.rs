@@ -10,6 +10,7 @@ mod device;
 mod guided;
 mod probe;
 pub mod replay;
+mod rollback;
 
 use std::collections::VecDeque;
 
@@ -46,6 +47,20 @@ pub struct Work {
     pub opened: u64,
 }
 
+impl Work {
+    /// What was done since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            pops: self.pops - before.pops,
+            attempts: self.attempts - before.attempts,
+            probes: self.probes - before.probes,
+            words: self.words - before.words,
+            opened: self.opened - before.opened,
+        }
+    }
+}
+
 /// The state of a run.
 pub(crate) struct Run<'p> {
     pub(crate) problem: &'p Problem,
@@ -59,6 +74,9 @@ pub(crate) struct Run<'p> {
     pub(crate) limits: Vec<Limits>,
     pub(crate) template_states: Vec<StateId>,
     pub(crate) reserved: Reserved,
+    /// Nodes that take no pods in this simulation.
+    pub(crate) gone: Bitmap,
+    journal: rollback::Journal,
     devices: Option<device::Devices>,
     extras: Extras,
     memo: Memo,
@@ -199,6 +217,8 @@ impl<'p> Run<'p> {
             limits,
             template_states,
             reserved: Reserved::new(problem),
+            gone: Bitmap::default(),
+            journal: rollback::Journal::default(),
             devices: problem
                 .devices
                 .as_ref()
@@ -214,7 +234,7 @@ impl<'p> Run<'p> {
 
     /// Places what can be placed; returns the pods left over, in the order of the queue.
     pub(crate) fn solve(&mut self) -> Vec<u32> {
-        self.drain(self.problem.order.iter().copied().collect())
+        self.drain(self.problem.demand().collect())
     }
 
     /// Places what can be placed of a queue.
@@ -283,7 +303,10 @@ impl<'p> Run<'p> {
             topology: &mut self.topology,
             tolerance: &mut self.tolerance,
         };
-        self.ladders.climb(combo as usize, step, &mut shop)
+        let groups = shop.topology.groups.len();
+        let has_step = self.ladders.climb(combo as usize, step, &mut shop);
+        self.uncount_moved(groups);
+        has_step
     }
 
     /// The host number of a claim.

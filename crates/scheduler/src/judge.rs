@@ -93,7 +93,7 @@ pub enum Reason {
     OtherOffering,
     /// The catalogue does not say that nodes have this label; upstream takes well-known labels for granted.
     UnpromisedLabel,
-    /// A NodeOverlay promises the resource.
+    /// A NodeOverlay promises the resource, or has made upstream forget an offering's own capacity.
     Overlay,
     /// The daemon that would not fit has several node selector terms; upstream drops terms while it looks at types.
     DaemonTerms,

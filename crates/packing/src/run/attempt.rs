@@ -91,7 +91,8 @@ impl Run<'_> {
                 (1 << (nodes % 64)) - 1
             };
             self.work.words += 1;
-            let mut open = all & !self.memo.nodes[candidate.fit].word(at) & self.open_hosts(at);
+            let closed = self.memo.nodes[candidate.fit].word(at) | self.gone.word(at);
+            let mut open = all & !closed & self.open_hosts(at);
             while open != 0 {
                 let node = at * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;

@@ -130,7 +130,7 @@ impl Run<'_> {
                 .zip(room)
                 .all(|(asked, room)| asked <= room);
         if !has_room || !self.tolerance.tolerates(tolerations, problem.node_taints[node]) {
-            self.memo.nodes[candidate.fit].insert(node);
+            self.reject_node(candidate.fit, node);
             return false;
         }
         if has_hostname && !self.accepts_hostname(candidate, &problem.nodes[node].hostname) {
@@ -146,7 +146,7 @@ impl Run<'_> {
             }
             Err(is_final) => {
                 if is_final && !has_hostname {
-                    self.memo.nodes[candidate.fit].insert(node);
+                    self.reject_node(candidate.fit, node);
                 }
                 false
             }

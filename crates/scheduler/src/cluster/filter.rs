@@ -114,23 +114,29 @@ impl Cluster {
             })
     }
 
-    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it: the
-    /// least first is the order that keeps all of them even.
-    /// What nothing counts comes first of all: it can do no harm.
-    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> i64 {
-        let Some(relations) = self.relations.get(class.index()) else {
-            return i64::MIN;
+    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
+    /// least first is the order that keeps all of them even. In this order:
+    /// - what nothing counts can do no harm;
+    /// - what obeys constraints itself goes by its skew;
+    /// - what obeys none can wait, but may fill the domains that are behind;
+    /// - what obeys none and joins a domain that is ahead waits for all others.
+    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
+        let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
+            return (0, 0);
         };
-        if relations.counted_by.is_empty() {
-            return i64::MIN;
-        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
-        let skews = entries.filter_map(|at| {
+        let ahead = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
-            Some(entry.constraint.skew(domain))
+            Some(entry.constraint.skew(domain) - entry.constraint.self_match)
         });
-        skews.max().unwrap_or(i64::MIN + 1)
+        let ahead = ahead.max().unwrap_or(0);
+        let rank = match (relations.hard.is_empty(), ahead > 0) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 3,
+        };
+        (rank, ahead)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {

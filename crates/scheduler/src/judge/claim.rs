@@ -187,11 +187,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
     let (Some(kind), vocabulary) = (context.supply.types.get(at), &context.supply.vocabulary) else {
         return Vec::new();
     };
-    if !kind
-        .instance_type
-        .requirements
-        .intersects(context.requirements, vocabulary)
-    {
+    if !kind.shape.requirements.intersects(context.requirements, vocabulary) {
         // A claim that holds reservations keeps types that have none: they are never launched.
         if context.is_reserved() {
             return Vec::new();
@@ -200,7 +196,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
         verdict.violate(Rule::Options, None, Some(&context.place), detail);
         return Vec::new();
     }
-    let offerings = kind.instance_type.offerings.iter().enumerate();
+    let offerings = kind.shape.offerings.iter().enumerate();
     let possible = offerings.filter(|(_, offering)| {
         offering.is_launchable(vocabulary) && offering.is_compatible(context.requirements, vocabulary)
     });

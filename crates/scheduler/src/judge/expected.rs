@@ -75,7 +75,7 @@ fn expected_node(
     let running = daemons
         .iter()
         .filter(|it| it.tolerates(taints) && it.matches(&name, &launched));
-    let kind = &launched.kind.instance_type;
+    let kind = &launched.kind.shape;
     Some(Expected {
         daemons: running.map(Daemon::pod).collect(),
         sched_node: SchedNode {
