@@ -270,10 +270,18 @@ impl DomainRule {
             Choice::First => first(on_node()).or_else(|| first(left.iter().copied())),
         };
         let Some(mut only) = only else { return false };
-        for (_, hint) in hints.iter().filter(|(key, _)| *key == self.key) {
-            if self.is_equal(only, *hint, left, node, topology) {
-                only = *hint;
+        let hinted = || hints.iter().filter(|(key, _)| *key == self.key).map(|(_, hint)| *hint);
+        let mut equal = hinted().filter(|hint| self.is_equal(only, *hint, left, node, topology));
+        if let Some(hint) = equal.next() {
+            // A first pod may open two domains at once upstream: one of the node's and one of its own.
+            if let (Some(second), Choice::First) = (equal.next(), self.choice) {
+                let both = |at: usize, domain: usize| if at == domain / 64 { 1 << (domain % 64) } else { 0 };
+                for (at, chosen) in chosen.iter_mut().enumerate() {
+                    *chosen &= both(at, hint) | both(at, second);
+                }
+                return true;
             }
+            only = hint;
         }
         for (at, chosen) in chosen.iter_mut().enumerate() {
             *chosen &= if at == only / 64 { 1 << (only % 64) } else { 0 };

@@ -110,8 +110,9 @@ impl Run<'_> {
         for (at, topology_key) in self.space.keys.iter().enumerate() {
             let name = self.space.vocabulary.key_name(topology_key.key);
             let of_key = |spec: &&RequirementSpec| spec.key == name && spec.operator == Operator::In;
-            if let Some([only]) = requirements.iter().find(of_key).map(|spec| spec.values.as_slice()) {
-                let value = self.space.vocabulary.value(topology_key.key, only);
+            let values = requirements.iter().find(of_key).map(|spec| spec.values.as_slice());
+            for name in values.filter(|values| values.len() <= 2).into_iter().flatten() {
+                let value = self.space.vocabulary.value(topology_key.key, name);
                 let ordinal = value.and_then(|value| topology_key.ordinal(value));
                 self.rules.hints.extend(ordinal.map(|ordinal| (at, ordinal)));
             }
