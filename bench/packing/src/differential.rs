@@ -13,6 +13,7 @@ use workloads::Shape;
 use crate::input::Input;
 use crate::outcome::Outcome;
 use crate::reference::{Ask, Reference};
+use crate::replay::replay;
 use crate::verdict::{Fact, Verdict, is_same, judge};
 
 /// How many runs of upstream are usual, with ties between claims broken as ours, that a plan is held against when the first differs; half as
@@ -115,9 +116,17 @@ pub fn compare(reference: &mut Reference, input: &Input, most: u32) -> Result<Ro
         runs.extend(ask(most, true)?);
         runs.extend(ask(most / 2, false)?);
     }
+    let mut verdict = judge(&ours, &runs);
+    if let Verdict::Different(facts) = &verdict
+        && facts.keys().any(|fact| !matches!(fact, Fact::Words | Fact::Ignored))
+        && replay(reference, input)?.disagreement.is_none()
+    {
+        // Our rules allow all that upstream decided: what differs is the choice among equals, which its runs did not show.
+        verdict = Verdict::Tie(facts.keys().copied().collect());
+    }
     Ok(Row {
         input: input.name.clone(),
-        verdict: judge(&ours, &runs),
+        verdict,
     })
 }
 

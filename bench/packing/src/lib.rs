@@ -6,5 +6,6 @@ pub mod given;
 pub mod input;
 pub mod outcome;
 pub mod reference;
+pub mod replay;
 pub mod verdict;
 pub mod wording;

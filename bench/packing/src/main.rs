@@ -14,6 +14,7 @@ use packing_bench::given;
 use packing_bench::input::Input;
 use packing_bench::outcome::Outcome;
 use packing_bench::reference::{Ask, Reference};
+use packing_bench::replay;
 use packing_bench::verdict::Verdict;
 use workloads::Shape;
 use workloads::diverse::Types;
@@ -47,6 +48,9 @@ struct Differential {
     /// Compares what both start from, not what they plan
     #[arg(long)]
     given: bool,
+    /// Replays each of upstream's decisions in our solver, instead of comparing plans
+    #[arg(long, conflicts_with = "given")]
+    replay: bool,
     /// Compares upstream with itself: how often a right plan is taken for a wrong one
     #[arg(long, conflicts_with = "given")]
     upstream: bool,
@@ -117,6 +121,9 @@ fn compare(task: &Differential) -> Result<ExitCode> {
         if task.given {
             return compare_given(&mut reference, &input);
         }
+        if task.replay {
+            return replay_one(&mut reference, &input);
+        }
         let compare = if task.upstream {
             differential::compare_upstream
         } else {
@@ -163,6 +170,21 @@ fn show(file: &Path) -> Result<ExitCode> {
         print(&format!("\nupstream\n{}", Outcome::upstream(&plan)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn replay_one(reference: &mut Reference, input: &Input) -> Result<()> {
+    let replayed = replay::replay(reference, input)?;
+    match replayed.disagreement {
+        None => print(&format!("{:<24} {} decisions", input.name, replayed.steps)),
+        Some(found) => {
+            let (name, steps) = (&input.name, replayed.steps);
+            let (step, pod, what) = (found.step, found.pod, found.what);
+            print(&format!(
+                "{name:<24} DISAGREES at decision {step} of {steps}, {pod}: {what}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn compare_given(reference: &mut Reference, input: &Input) -> Result<()> {

@@ -39,6 +39,7 @@ pub use options::{Options, Packing, ReservedMode};
 pub use portfolio::{Contender, Realised, Report};
 pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
+pub use run::replay::{Disagreement, Place, Step};
 
 use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
 
@@ -85,4 +86,11 @@ fn with_ignored(mut plan: Plan, ignored: Vec<Unplaced>) -> Plan {
     plan.unplaced.extend(ignored);
     plan.unplaced.sort_by_key(|unplaced| unplaced.pod.metadata.key());
     plan
+}
+
+/// Whether each of upstream's decisions could have been ours; the first that could not.
+pub fn replay(snapshot: &Snapshot, options: &Options, steps: &[Step]) -> Result<(), Disagreement> {
+    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
+    let problem = Problem::new(snapshot, demand, supply, options);
+    Run::new(&problem).replay(steps)
 }

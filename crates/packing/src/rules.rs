@@ -3,7 +3,7 @@
 use model::requirement::{Requirement, Requirements};
 
 use crate::{
-    bitmap::{bits, intersects, is_empty, positions, put},
+    bitmap::{bits, has, intersects, is_empty, positions, put},
     space::{Space, State, StateId, Step},
     topology::{
         GroupId, Topology,
@@ -27,6 +27,8 @@ pub(crate) struct Rules {
     chosen: Vec<u64>,
     /// One domain of them.
     only: Vec<u64>,
+    /// Domains to prefer among equals, by key; only a replay has any.
+    pub(crate) hints: Vec<(usize, usize)>,
 }
 
 /// The domains of a label that one group leaves.
@@ -217,6 +219,9 @@ impl Rules {
         space: &mut Space<'_>,
         is_usable: &impl Fn(&State) -> bool,
     ) -> Option<StateId> {
+        if let Some(hinted) = self.pick_hinted(state, key, space) {
+            return Some(hinted);
+        }
         let mut first = None;
         let mut only = std::mem::take(&mut self.only);
         only.clear();
@@ -235,6 +240,25 @@ impl Rules {
         }
         self.only = only;
         first
+    }
+
+    /// The state with what a replay says upstream picked; a first pod may open two domains at once there.
+    fn pick_hinted(&self, state: StateId, key: usize, space: &mut Space<'_>) -> Option<StateId> {
+        if self.hints.is_empty() {
+            return None;
+        }
+        let mut hinted = vec![0; self.chosen.len()];
+        let hints = self.hints.iter().filter(|(hinted, _)| *hinted == key);
+        hints.filter(|(_, domain)| has(&self.chosen, *domain)).for_each(|(_, domain)| put(&mut hinted, *domain));
+        match space.narrow(state, key, &hinted) {
+            Step::To(to) if !is_empty(&hinted) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Whether a domain is chosen among several, which upstream does anew each time.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.domains.iter().any(|rule| rule.choice != Choice::All)
     }
 
     /// What the rules picked for a state, key by key, for messages.

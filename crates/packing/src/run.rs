@@ -9,6 +9,7 @@ mod commit;
 mod device;
 mod guided;
 mod probe;
+pub mod replay;
 mod rollback;
 
 use std::collections::VecDeque;
