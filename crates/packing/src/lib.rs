@@ -9,6 +9,7 @@ pub mod bound;
 mod claims;
 pub mod cost;
 pub mod demand;
+pub mod explain;
 mod finish;
 mod index;
 mod intake;
