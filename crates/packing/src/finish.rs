@@ -420,7 +420,8 @@ fn not_labels(requirements: &Requirements, run: &Run<'_>) -> BitSet {
         .collect()
 }
 
-fn quantity(name: &ResourceName, amount: i64) -> Quantity {
+/// An amount of a lane as people write it.
+pub(crate) fn quantity(name: &ResourceName, amount: i64) -> Quantity {
     let format = match name {
         ResourceName::Memory | ResourceName::EphemeralStorage => Format::BinarySi,
         _ if name.is_huge_pages() => Format::BinarySi,

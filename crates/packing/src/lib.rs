@@ -10,6 +10,7 @@ mod claims;
 pub mod cost;
 pub mod demand;
 mod device_demand;
+pub mod explain;
 mod finish;
 mod index;
 mod intake;

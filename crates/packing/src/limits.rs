@@ -44,6 +44,11 @@ impl Limits {
         self.open.as_ref().map_err(|reached| *reached)
     }
 
+    /// What is left of each limited resource, in lane units; none without limits.
+    pub(crate) fn remaining(&self) -> Option<&[(ResourceName, i64)]> {
+        self.remaining.as_deref()
+    }
+
     /// Takes off the largest node a new claim may become, resource by resource. Instance types have no `nodes`, so a
     /// limit on nodes is not taken off: upstream may overshoot it within one run, and checks again when it creates.
     pub(crate) fn take(&mut self, rows: &[u64], template: &TemplateEntry, index: &Index) {

@@ -55,25 +55,43 @@ pub(crate) fn refusals(run: &mut Run<'_>, left: &[u32]) -> Vec<Unplaced> {
     refusals
 }
 
+/// What every NodePool answered at the step of the ladder that decided.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) kind: RefusalKind,
+    pub(crate) step: usize,
+    /// By template; empty when no NodePool was asked, shorter when one made the pod wait.
+    pub(crate) answers: Vec<TemplateRefusal>,
+}
+
+/// Climbs the ladder of a pod without a place again.
+pub(crate) fn refused(run: &mut Run<'_>, pod: u32, entry: PodEntry) -> Refused {
+    let mut step = 0;
+    loop {
+        let (outcome, answers) = run.explain(pod, entry, step);
+        let kind = match outcome {
+            Outcome::DevicesIgnored => RefusalKind::DeviceRequestsIgnored,
+            Outcome::Deferred => RefusalKind::Deferred,
+            Outcome::Placed | Outcome::Refused if run.climb(entry.combo, step + 1) => {
+                step += 1;
+                continue;
+            }
+            Outcome::Placed | Outcome::Refused => RefusalKind::Unschedulable,
+        };
+        return Refused { kind, step, answers };
+    }
+}
+
 fn reason(run: &mut Run<'_>, pod: u32, entry: PodEntry) -> (RefusalKind, Arc<str>) {
     if run.problem.has_no_pools {
         return (RefusalKind::Unschedulable, NO_POOLS.into());
     }
-    let mut step = 0;
-    loop {
-        let (outcome, refusals) = run.explain(pod, entry, step);
-        match outcome {
-            Outcome::DevicesIgnored => return (RefusalKind::DeviceRequestsIgnored, DEVICES.into()),
-            Outcome::Deferred => {
-                let text = join(run, entry, step, &refusals);
-                return (RefusalKind::Deferred, text.into());
-            }
-            Outcome::Placed | Outcome::Refused if run.climb(entry.combo, step + 1) => step += 1,
-            Outcome::Placed | Outcome::Refused => break,
-        }
-    }
-    let (_, refusals) = run.explain(pod, entry, step);
-    (RefusalKind::Unschedulable, join(run, entry, step, &refusals).into())
+    let refused = refused(run, pod, entry);
+    let message = match refused.kind {
+        RefusalKind::DeviceRequestsIgnored => DEVICES.into(),
+        _ => join(run, entry, refused.step, &refused.answers).into(),
+    };
+    (refused.kind, message)
 }
 
 fn join(run: &mut Run<'_>, entry: PodEntry, step: usize, refusals: &[TemplateRefusal]) -> String {
@@ -263,7 +281,8 @@ fn blocking_group(run: &Run<'_>, entry: PodEntry, step: usize, state: StateId) -
     })
 }
 
-fn counts(run: &Run<'_>, group: GroupId) -> String {
+/// How many pods are in each domain, in upstream's words.
+pub(crate) fn counts(run: &Run<'_>, group: GroupId) -> String {
     let mut all: Vec<(String, i64)> = match &run.topology.groups[group as usize].counts {
         Counts::Labels(labels) => {
             let key = &run.space.keys[labels.key];

@@ -293,6 +293,12 @@ impl Rules {
         self.hosts.iter().any(|rule| rule.group == group && rule.is_open) || !self.is_fresh_host_fine
     }
 
+    /// The domains a group leaves; none for hosts, and for groups after one that left nothing at all.
+    pub(crate) fn left(&self, group: GroupId) -> Option<&[u64]> {
+        let rule = self.domains.iter().find(|rule| rule.group == group)?;
+        Some(&self.words[rule.start..rule.start + rule.len])
+    }
+
     /// The first group that leaves a state nothing, for messages.
     pub(crate) fn blocking(&self, state: StateId, space: &Space<'_>) -> Option<GroupId> {
         let blocks = |rule: &&DomainRule| {

@@ -25,7 +25,11 @@ use model::{
 };
 
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
-pub(crate) use self::{labels::label_rules, member::members};
+pub(crate) use self::{
+    labels::label_rules,
+    member::members,
+    template::{is_launchable, requirements as template_requirements, specs as requirement_specs},
+};
 use crate::Options;
 
 /// Everything pods may be placed on.

@@ -185,7 +185,7 @@ impl Run<'_> {
     }
 
     /// The state once the topology picked its domains.
-    pub(super) fn narrow(&mut self, base: StateId) -> Option<StateId> {
+    pub(crate) fn narrow(&mut self, base: StateId) -> Option<StateId> {
         let templates = &self.problem.templates;
         let is_usable = |state: &State| match state.side {
             Side::Node => true,

@@ -192,7 +192,7 @@ impl Run<'_> {
         wanted.is_none_or(Requirement::is_complement)
     }
 
-    fn node_takes_extras(&self, extra: u32, node: usize) -> bool {
+    pub(crate) fn node_takes_extras(&self, extra: u32, node: usize) -> bool {
         let (extra, state) = (&self.problem.intake.extras[extra as usize], &self.problem.nodes[node]);
         let attached = self.extras.node_volumes.get(&node).unwrap_or(&state.volumes);
         let no_volumes = Volumes::default();

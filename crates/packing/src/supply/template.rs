@@ -90,7 +90,7 @@ pub(super) fn pool_requirements(pool: &NodePool, vocabulary: &mut Vocabulary) ->
 
 /// Beyond what the pool asks, its nodes carry its name and its class's, and will register and initialise: there are
 /// daemons that wait for that.
-fn requirements(pool: &NodePool, vocabulary: &mut Vocabulary) -> Requirements {
+pub(crate) fn requirements(pool: &NodePool, vocabulary: &mut Vocabulary) -> Requirements {
     let mut requirements = pool_requirements(pool, vocabulary);
     let class = pool.spec.template.spec.node_class_ref.as_ref();
     let class = class.map(|class| (node_class_key(&class.group, &class.kind), class.name.clone()));
@@ -109,7 +109,7 @@ fn requirements(pool: &NodePool, vocabulary: &mut Vocabulary) -> Requirements {
     requirements
 }
 
-pub(super) fn specs(requirements: &[NodeSelectorRequirement]) -> Vec<RequirementSpec> {
+pub(crate) fn specs(requirements: &[NodeSelectorRequirement]) -> Vec<RequirementSpec> {
     let spec = |requirement: &NodeSelectorRequirement| {
         let values: Vec<_> = requirement.values.iter().map(AsRef::as_ref).collect();
         RequirementSpec {
@@ -126,7 +126,7 @@ pub(super) fn specs(requirements: &[NodeSelectorRequirement]) -> Vec<Requirement
 }
 
 /// Whether a node of the type that meets the requirements can be had, with room for a pod that asks for nothing.
-fn is_launchable(candidate: &InstanceType, requirements: &Requirements, vocabulary: &Vocabulary) -> bool {
+pub(crate) fn is_launchable(candidate: &InstanceType, requirements: &Requirements, vocabulary: &Vocabulary) -> bool {
     if !candidate.requirements.intersects(requirements, vocabulary) {
         return false;
     }

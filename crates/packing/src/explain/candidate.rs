@@ -1,0 +1,134 @@
+//! Which changes could help with a condition? A fixed list per kind of condition; whether one does help, a run decides.
+
+mod pods;
+mod pools;
+
+use model::{
+    object::{NodePool, Pod},
+    snapshot::{MinValuesPolicy, Settings},
+};
+use serde_json::json;
+
+use self::pods::Pods;
+pub(super) use self::pools::Pools;
+use super::{
+    PoolFunnel,
+    change::{Candidate, Change, Edited, Target, yaml},
+    constraint::{Constraint, LabelField, MinValues, TopologyKind},
+};
+
+/// What could open the stage that blocks a NodePool.
+pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel: &PoolFunnel) -> Vec<Candidate> {
+    let Some(stage) = funnel.blocking_stage() else {
+        return Vec::new();
+    };
+    let (pods, pools) = (Pods(pod), Pools(pool));
+    let found: Vec<Option<Candidate>> = match &stage.constraint {
+        Constraint::Taints { untolerated } => vec![pods.tolerating(untolerated), pools.without_taints(untolerated)],
+        Constraint::NodeLabel {
+            key,
+            field,
+            wanted,
+            offered,
+        } => labels(&pods, &pools, key, *field, wanted, offered),
+        Constraint::VolumeZone { labels } => {
+            let added = labels.iter().map(|(key, values)| pools.with_values(key, values));
+            let dropped = labels.iter().flat_map(|(key, _)| pods.without_label(key));
+            dropped.map(Some).chain(added).collect()
+        }
+        Constraint::Topology {
+            kind,
+            at: Some(at),
+            needed_skew,
+            ..
+        } => topology(&pods, *kind, *at, *needed_skew),
+        Constraint::HostPorts => vec![pods.without_host_ports()],
+        Constraint::Resource { resource, asked, most } => {
+            let lowered = pods.lowered(resource, *asked, *most);
+            std::iter::once(lowered).chain(widened(&pools, funnel)).collect()
+        }
+        Constraint::Offering | Constraint::PoolOffering | Constraint::Reserved => offerings(&pods, &pools),
+        Constraint::MinValues(unmet) | Constraint::PoolMinValues(unmet) => min_values(&pools, unmet, settings),
+        Constraint::PoolRequirement { key } => vec![pools.without_requirement(key)],
+        Constraint::Offered
+        | Constraint::TakesNoPart
+        | Constraint::PoolLabels
+        | Constraint::Limit { .. }
+        | Constraint::VolumeLimit
+        | Constraint::Topology { at: None, .. }
+        | Constraint::TopologyTogether => Vec::new(),
+    };
+    found.into_iter().flatten().collect()
+}
+
+fn labels(
+    pods: &Pods<'_>,
+    pools: &Pools<'_>,
+    key: &str,
+    field: LabelField,
+    wanted: &[String],
+    offered: &[String],
+) -> Vec<Option<Candidate>> {
+    let corrected = match field {
+        LabelField::Selector => pods.corrected_selector(key, offered),
+        LabelField::Affinity { term } => pods.corrected_term(term, key, offered),
+    };
+    let mut found = vec![corrected];
+    found.extend(pods.without_label(key).into_iter().map(Some));
+    found.push(pools.with_values(key, wanted));
+    found.push(wanted.first().and_then(|value| pools.with_label(key, value)));
+    found.push(pools.without_requirement(key));
+    found
+}
+
+fn topology(pods: &Pods<'_>, kind: TopologyKind, at: usize, needed_skew: Option<i32>) -> Vec<Option<Candidate>> {
+    match kind {
+        TopologyKind::Spread => vec![pods.with_skew(at, needed_skew), pods.spread_softly(at)],
+        TopologyKind::Affinity | TopologyKind::AntiAffinity => vec![pods.without_term(kind, at)],
+        TopologyKind::Avoided => Vec::new(),
+    }
+}
+
+/// The NodePool without one of the requirements that ruled types out.
+fn widened(pools: &Pools<'_>, funnel: &PoolFunnel) -> Vec<Option<Candidate>> {
+    let stages = funnel.stages.windows(2).filter_map(|pair| match &pair[1].constraint {
+        Constraint::PoolRequirement { key } if pair[1].remaining < pair[0].remaining => Some(key),
+        _ => None,
+    });
+    stages.map(|key| pools.without_requirement(key)).collect()
+}
+
+fn offerings(pods: &Pods<'_>, pools: &Pools<'_>) -> Vec<Option<Candidate>> {
+    let keys = [api::labels::CAPACITY_TYPE, api::labels::ZONE];
+    let mut found: Vec<_> = keys
+        .iter()
+        .flat_map(|key| pods.without_label(key))
+        .map(Some)
+        .collect();
+    let capacity_types = ["on-demand", "spot"].map(str::to_owned);
+    for capacity_type in capacity_types {
+        found.push(pools.with_values(api::labels::CAPACITY_TYPE, &[capacity_type]));
+    }
+    found.extend(keys.iter().map(|key| pools.without_requirement(key)));
+    found
+}
+
+fn min_values(pools: &Pools<'_>, unmet: &MinValues, settings: &Settings) -> Vec<Option<Candidate>> {
+    let lowered = pools.with_min_values(unmet);
+    let best_effort = Candidate {
+        weight: 40,
+        change: Change {
+            target: Target::Settings,
+            path: "settings.minValuesPolicy".to_owned(),
+            old: Some("Strict".to_owned()),
+            new: Some("BestEffort".to_owned()),
+            text: "settings: set minValuesPolicy to BestEffort".to_owned(),
+            patch: yaml(&json!({ "settings": { "minValuesPolicy": "BestEffort" } })),
+        },
+        edited: Edited::Settings(Box::new(Settings {
+            min_values_policy: MinValuesPolicy::BestEffort,
+            ..settings.clone()
+        })),
+    };
+    vec![lowered, Some(best_effort)]
+}

@@ -1,0 +1,249 @@
+//! Which smallest change lets a pod in? Changes that could help are tried, the smallest first, until a run agrees.
+//!
+//! A pod is tried alone, so that a change is not credited with what other pods give up; a pod that has a place when it is
+//! alone is tried among all the others. Where no single change is enough, the one that gets furthest is added to.
+
+use std::cmp::Reverse;
+
+use model::{
+    object::{NodePool, Pod},
+    plan::{Plan, RefusalKind, Unplaced},
+    quantity::Quantity,
+    resources::ResourceName,
+    snapshot::{Snapshot, Table},
+};
+
+use super::{
+    PoolFunnel,
+    candidate::{self, Pools},
+    change::{Candidate, Change, Fix},
+    constraint::Constraint,
+    trial::{Trial, Verdict},
+};
+use crate::problem::Problem;
+
+/// How many fixes are enough.
+const MOST_FIXES: usize = 3;
+/// How many changes make a fix at most.
+const MOST_CHANGES: usize = 3;
+
+/// The search for one pod.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    snapshot: &'a Snapshot,
+    kind: RefusalKind,
+    trial: Trial<'a>,
+    /// The pod has a place when it is alone.
+    pub(super) is_crowded_out: bool,
+}
+
+/// Changes that were not enough, and how far the pod comes with them.
+struct Attempt {
+    changes: Vec<Change>,
+    snapshot: Snapshot,
+    funnel: PoolFunnel,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(problem: &'a Problem, unplaced: &Unplaced) -> Self {
+        Self {
+            snapshot: &problem.snapshot,
+            kind: unplaced.kind,
+            trial: Trial::new(&problem.options, unplaced.pod.metadata.key()),
+            is_crowded_out: false,
+        }
+    }
+
+    /// Changes that let the pod in, the smallest first.
+    pub(super) fn fixes(&mut self, pools: &[PoolFunnel]) -> Vec<Fix> {
+        let pod = self.snapshot.objects().pods.get(self.trial.key());
+        let Some(pod) = pod.filter(|_| self.kind == RefusalKind::Unschedulable) else {
+            return Vec::new();
+        };
+        let (base, funnels) = self.base(pod, pools);
+        let mut candidates: Vec<_> = funnels
+            .iter()
+            .flat_map(|funnel| self.candidates(&base, funnel))
+            .collect();
+        candidates.sort_by_key(|(candidate, funnel)| (candidate.weight, Reverse(progress(funnel))));
+        let (mut fixes, mut attempts) = (Vec::new(), Vec::new());
+        let mut tried: Vec<Change> = Vec::new();
+        for (candidate, funnel) in candidates {
+            if fixes.len() == MOST_FIXES || tried.contains(&candidate.change) {
+                continue;
+            }
+            tried.push(candidate.change.clone());
+            fixes.extend(self.attempt(&[], &base, &candidate, &funnel, &mut attempts));
+        }
+        if fixes.is_empty() {
+            fixes.extend(self.add_changes(attempts));
+        }
+        fixes
+    }
+
+    /// What changes are made to: the pod alone, or among the others if alone it has a place or needs them.
+    fn base(&mut self, pod: &Pod, pools: &[PoolFunnel]) -> (Snapshot, Vec<PoolFunnel>) {
+        let affinity = pod.spec.affinity.as_ref().and_then(|it| it.pod_affinity.as_ref());
+        if affinity.is_none_or(|it| it.required.is_empty()) {
+            let alone = self.alone();
+            match self.trial.run(&alone) {
+                Verdict::Blocked(funnels) => return (alone, funnels),
+                Verdict::Placed(_) => self.is_crowded_out = true,
+                Verdict::Spent => {}
+            }
+        }
+        (self.snapshot.clone(), pools.to_vec())
+    }
+
+    fn alone(&self) -> Snapshot {
+        let others = self.snapshot.provisionable_pods().map(|pod| pod.metadata.key());
+        let others = others.filter(|key| key != self.trial.key());
+        let pods = self.snapshot.objects().pods.without(others);
+        self.snapshot.overlaid(|objects| {
+            objects.pods = pods;
+            objects.capacity_buffers = Table::default();
+        })
+    }
+
+    /// What could help with the condition that blocks a NodePool.
+    fn candidates(&mut self, base: &Snapshot, funnel: &PoolFunnel) -> Vec<(Candidate, PoolFunnel)> {
+        let pod = base.objects().pods.get(self.trial.key());
+        let (Some(stage), Some(pod), Some(pool)) = (funnel.blocking_stage(), pod, base.node_pool(&funnel.pool)) else {
+            return Vec::new();
+        };
+        let candidates = match &stage.constraint {
+            Constraint::Limit { resource, used, .. } => self.limits(base, pool, resource, *used),
+            _ => candidate::candidates(pod, pool, base.settings(), funnel),
+        };
+        candidates
+            .into_iter()
+            .map(|candidate| (candidate, funnel.clone()))
+            .collect()
+    }
+
+    fn attempt(
+        &mut self,
+        before: &[Change],
+        base: &Snapshot,
+        candidate: &Candidate,
+        funnel: &PoolFunnel,
+        attempts: &mut Vec<Attempt>,
+    ) -> Option<Fix> {
+        let snapshot = candidate.applied(base);
+        let changes: Vec<_> = before.iter().chain([&candidate.change]).cloned().collect();
+        match self.trial.run(&snapshot) {
+            Verdict::Placed(plan) => Some(Fix {
+                changes,
+                is_verified: true,
+                launch: self.trial.launch(&plan),
+            }),
+            Verdict::Blocked(funnels) => {
+                let funnel = funnels.into_iter().find(|after| {
+                    let is_further = progress(after) > progress(funnel);
+                    let is_other = after.blocking_stage().map(|stage| &stage.constraint)
+                        != funnel.blocking_stage().map(|stage| &stage.constraint);
+                    after.pool == funnel.pool && (is_further || is_other)
+                });
+                attempts.extend(funnel.map(|funnel| Attempt {
+                    changes,
+                    snapshot,
+                    funnel,
+                }));
+                None
+            }
+            Verdict::Spent => None,
+        }
+    }
+
+    /// One more change on top of those that got furthest.
+    fn add_changes(&mut self, mut attempts: Vec<Attempt>) -> Option<Fix> {
+        loop {
+            attempts.retain(|attempt| attempt.changes.len() < MOST_CHANGES);
+            let key = |attempt: &Attempt| (progress(&attempt.funnel), Reverse(attempt.changes.len()));
+            let best = (0..attempts.len()).rev().max_by_key(|at| key(&attempts[*at]))?;
+            let best = attempts.swap_remove(best);
+            let mut candidates = self.candidates(&best.snapshot, &best.funnel);
+            candidates.sort_by_key(|(candidate, _)| candidate.weight);
+            for (candidate, funnel) in candidates {
+                let fix = self.attempt(&best.changes, &best.snapshot, &candidate, &funnel, &mut attempts);
+                if fix.is_some() {
+                    return fix;
+                }
+            }
+        }
+    }
+
+    /// A limit that leaves room: for one more node of the smallest type that would do, or for all that the plan lacks.
+    fn limits(&mut self, base: &Snapshot, pool: &NodePool, resource: &ResourceName, used: Quantity) -> Vec<Candidate> {
+        let mut open = pool.clone();
+        open.spec.limits.remove(resource.as_str());
+        let plan = match self.trial.run(&base.with_node_pool(open)) {
+            Verdict::Placed(plan) => plan,
+            Verdict::Blocked(_) => return vec![Pools::limit(pool, resource, None)],
+            Verdict::Spent => return Vec::new(),
+        };
+        let one = self.smallest(base, pool, &plan, resource).map(|more| used + more);
+        let all = self.is_crowded_out.then(|| needed(base, pool, &plan, resource));
+        let raised = [one, all.map(|more| used.max(Quantity::ZERO) + more)];
+        let raise = |new: Quantity| Pools::limit(pool, resource, Some(rounded_up(resource, new)));
+        raised.into_iter().flatten().map(raise).collect()
+    }
+
+    /// The least of a resource among the types the pod's claim may become.
+    fn smallest(&self, base: &Snapshot, pool: &NodePool, plan: &Plan, resource: &ResourceName) -> Option<Quantity> {
+        if *resource == ResourceName::Nodes {
+            return Some(Quantity::from_units(1));
+        }
+        let mut claims = plan.claims.iter().filter(|claim| claim.node_pool == pool.name());
+        let claim = claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == *self.trial.key()))?;
+        let types = claim.options.iter().filter_map(|name| base.catalog().get(name));
+        types.map(|entry| entry.capacity.amount(resource.as_str())).min()
+    }
+}
+
+/// What all claims of a plan in a NodePool may take of a resource.
+fn needed(base: &Snapshot, pool: &NodePool, plan: &Plan, resource: &ResourceName) -> Quantity {
+    let claims = plan.claims.iter().filter(|claim| claim.node_pool == pool.name());
+    let largest = claims.map(|claim| {
+        let types = claim.options.iter().filter_map(|name| base.catalog().get(name));
+        types.map(|entry| entry.capacity.amount(resource.as_str())).max()
+    });
+    largest.flatten().fold(Quantity::ZERO, |sum, largest| sum + largest)
+}
+
+/// A number people would write: whole units, whole Gi.
+fn rounded_up(resource: &ResourceName, quantity: Quantity) -> Quantity {
+    let unit = match resource {
+        ResourceName::Memory | ResourceName::EphemeralStorage => 1_000_000_000 << 30,
+        _ => 1_000_000_000_i128,
+    };
+    let units = quantity.nanos().div_euclid(unit) + i128::from(quantity.nanos().rem_euclid(unit) != 0);
+    Quantity::from_nanos(units * unit, quantity.format())
+}
+
+/// How far a funnel goes: the place of its last condition among all, and what was left before it.
+fn progress(funnel: &PoolFunnel) -> (u8, usize) {
+    let Some(at) = funnel.blocking else {
+        return (u8::MAX, 0);
+    };
+    let before = at.checked_sub(1).and_then(|at| funnel.stages.get(at));
+    let place = match &funnel.stages[at].constraint {
+        Constraint::TakesNoPart => 0,
+        Constraint::Offered => 1,
+        Constraint::PoolRequirement { .. } | Constraint::PoolLabels => 2,
+        Constraint::PoolOffering => 3,
+        Constraint::PoolMinValues(_) => 4,
+        Constraint::Limit { .. } => 5,
+        Constraint::Taints { .. } => 6,
+        Constraint::VolumeLimit => 7,
+        Constraint::NodeLabel { .. } => 8,
+        Constraint::VolumeZone { .. } => 9,
+        Constraint::Topology { .. } | Constraint::TopologyTogether => 10,
+        Constraint::HostPorts => 11,
+        Constraint::Resource { .. } => 12,
+        Constraint::Offering => 13,
+        Constraint::MinValues(_) => 14,
+        Constraint::Reserved => 15,
+    };
+    (place, before.map_or(0, |stage| stage.remaining))
+}
