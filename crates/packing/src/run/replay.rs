@@ -225,10 +225,6 @@ impl Run<'_> {
 
     /// Whether the claim is now what it is upstream.
     fn check_claim(&self, claim: usize, step: &Step) -> Result<(), String> {
-        let types = self.problem.index.types_in(self.claims.rows(claim)).count();
-        if types != step.types {
-            return Err(format!("claim {claim} has {types} types, upstream {}", step.types));
-        }
         let state = self.space.state(self.claims.states[claim]);
         let ours = sorted(state.requirements.to_specs(self.space.vocabulary));
         let theirs = step.requirements.iter().filter(|spec| spec.key != HOSTNAME);
@@ -245,6 +241,10 @@ impl Run<'_> {
                 return Err(TWO_DOMAINS.to_owned());
             }
             return Err(format!("claim {claim} requires {here:?}, upstream {there:?}"));
+        }
+        let types = self.problem.index.types_in(self.claims.rows(claim)).count();
+        if types != step.types {
+            return Err(format!("claim {claim} has {types} types, upstream {}", step.types));
         }
         Ok(())
     }
