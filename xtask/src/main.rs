@@ -7,6 +7,7 @@ mod conformance;
 mod layers;
 mod packing;
 mod run;
+mod specs;
 mod test;
 mod tidy;
 
@@ -39,6 +40,8 @@ enum Task {
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
+    /// Writes the table of upstream's scheduling specs and our tests
+    Specs,
     Catalogue(catalogue::Catalogue),
 }
 
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Task::Differential(task) => packing::run("differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
+        Task::Specs => specs::run().map(|()| ExitCode::SUCCESS),
         Task::Catalogue(task) => catalogue::run(&task),
     };
     match done {

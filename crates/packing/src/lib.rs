@@ -18,6 +18,7 @@ mod lanes;
 mod limits;
 pub mod options;
 mod portfolio;
+mod prepared;
 mod problem;
 mod refusal;
 mod reserved;
@@ -36,6 +37,7 @@ use model::{
 
 pub use options::{Options, Packing, ReservedMode};
 pub use portfolio::{Contender, Report};
+pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
 
 use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};

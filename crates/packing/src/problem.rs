@@ -11,12 +11,13 @@ use model::{
     resources::{ResourceList, ResourceName},
     snapshot::Snapshot,
     vocabulary::Vocabulary,
+    volume::Volumes,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Options,
-    demand::{Demand, DemandPod},
+    demand::{Demand, DemandPod, Origin},
     device_demand::DeviceDemand,
     index::{Index, Mask},
     intake::{Intake, NodeLabels},
@@ -55,7 +56,7 @@ pub(crate) struct Problem {
     pub(crate) avoider_wishes: Vec<u32>,
     /// None when no pod claims devices, or nobody looks.
     pub(crate) devices: Option<DeviceDemand>,
-    /// Pods in the order they are tried.
+    /// Pods in the order they are tried; residents too, who are tried only when their node goes.
     pub(crate) order: Vec<u32>,
 }
 
@@ -91,7 +92,12 @@ impl Problem {
             universe,
             ..
         } = supply;
-        let moving: FxHashSet<&Uid> = demand.pods.iter().map(|entry| entry.pod.uid()).collect();
+        let moving: FxHashSet<&Uid> = demand
+            .pods
+            .iter()
+            .filter(|entry| !is_resident(entry))
+            .map(|entry| entry.pod.uid())
+            .collect();
         let bound = BoundPods::new(snapshot, &moving);
         let avoiders: Vec<_> = bound.avoiders.iter().map(|(pod, _)| Arc::clone(pod)).collect();
         let policy = snapshot.settings().preference_policy;
@@ -112,7 +118,10 @@ impl Problem {
         let mut tolerance = Tolerance::default();
         let node_taints = nodes.iter().map(|node| tolerance.taints(&node.taints)).collect();
         let node_room = nodes.iter().flat_map(|node| lanes.offered(&node.remaining)).collect();
-        let is_overdrawn = |node: &StateNode| node.remaining.iter().any(|(_, left)| left.is_negative());
+        let is_overdrawn = |node: &StateNode| {
+            let is_negative = node.remaining.iter().any(|(_, left)| left.is_negative());
+            is_negative || node.volumes.check(&Volumes::default()).is_err()
+        };
         let overdrawn = nodes.iter().map(is_overdrawn).collect();
         let index = index_of(&templates, &lanes, &vocabulary);
         if let Some(devices) = &mut devices {
@@ -154,6 +163,12 @@ impl Problem {
         &self.shapes[shape as usize * lanes..(shape as usize + 1) * lanes]
     }
 
+    /// The pods that need a place, in the order they are tried.
+    pub(crate) fn demand(&self) -> impl Iterator<Item = u32> + '_ {
+        let order = self.order.iter().copied();
+        order.filter(|pod| !is_resident(&self.pods[*pod as usize]))
+    }
+
     /// What topology counts from.
     pub(crate) fn scene(&self) -> Scene<'_> {
         let host = |(at, node): (usize, &StateNode)| (node.hostname.clone(), at as u32);
@@ -173,6 +188,10 @@ impl Problem {
     pub(crate) fn node_name(&self, node: usize) -> &NodeName {
         &self.nodes[node].name
     }
+}
+
+fn is_resident(entry: &DemandPod) -> bool {
+    matches!(entry.origin, Origin::Resident(_))
 }
 
 fn lanes_of(intake: &Intake, templates: &[Template]) -> Lanes {

@@ -3,8 +3,8 @@
 use model::requirement::{Requirement, Requirements};
 
 use crate::{
-    bitmap::{bits, intersects, is_empty, positions},
-    space::{Space, StateId, Step},
+    bitmap::{bits, intersects, is_empty, positions, put},
+    space::{Space, State, StateId, Step},
     topology::{
         GroupId, Topology,
         group::{Counts, Group, HostCounts, LabelCounts},
@@ -25,6 +25,8 @@ pub(crate) struct Rules {
     pub(crate) is_used_host_fine: bool,
     /// The combined choice per key while a state is narrowed.
     chosen: Vec<u64>,
+    /// One domain of them.
+    only: Vec<u64>,
 }
 
 /// The domains of a label that one group leaves.
@@ -45,7 +47,7 @@ enum Choice {
     All,
     /// The one with the fewest pods.
     Emptiest,
-    /// Any one, the first by name: somebody has to begin.
+    /// Any one: somebody has to begin.
     First,
 }
 
@@ -162,7 +164,16 @@ impl Rules {
     }
 
     /// The state once the rules picked their domains; none when they cannot, as things are.
-    pub(crate) fn narrow(&mut self, state: StateId, topology: &Topology, space: &mut Space<'_>) -> Option<StateId> {
+    ///
+    /// Of domains that are equally good upstream takes any, and another the next time; here the first is taken that all
+    /// rules on the key agree on and that leaves something to launch.
+    pub(crate) fn narrow(
+        &mut self,
+        state: StateId,
+        topology: &Topology,
+        space: &mut Space<'_>,
+        is_usable: impl Fn(&State) -> bool,
+    ) -> Option<StateId> {
         let mut narrowed = state;
         for at in 0..self.domains.len() {
             let key = self.domains[at].key;
@@ -170,20 +181,60 @@ impl Rules {
             if self.domains[..at].iter().any(|rule| rule.key == key) {
                 continue;
             }
-            self.chosen.clear();
-            self.chosen.resize(space.keys[key].words, u64::MAX);
-            for rule in self.domains[at..].iter().filter(|rule| rule.key == key) {
-                let left = &self.words[rule.start..rule.start + rule.len];
-                if !rule.choose(left, space.admitted(state, key), topology, &mut self.chosen) {
-                    return None;
+            let is_one = self.combine(at, state, topology, space)?;
+            narrowed = if is_one && !is_empty(&self.chosen) {
+                self.pick(narrowed, key, space, &is_usable)?
+            } else {
+                match space.narrow(narrowed, key, &self.chosen) {
+                    Step::To(to) => to,
+                    Step::Conflict | Step::Undefined => return None,
                 }
-            }
-            match space.narrow(narrowed, key, &self.chosen) {
-                Step::To(to) => narrowed = to,
-                Step::Conflict | Step::Undefined => return None,
-            }
+            };
         }
         Some(narrowed)
+    }
+
+    /// Leaves in `chosen` what all rules on a key allow a node, ties included, and says whether one is to be picked.
+    fn combine(&mut self, first: usize, state: StateId, topology: &Topology, space: &Space<'_>) -> Option<bool> {
+        let key = self.domains[first].key;
+        self.chosen.clear();
+        self.chosen.resize(space.keys[key].words, u64::MAX);
+        let mut is_one = false;
+        for rule in self.domains[first..].iter().filter(|rule| rule.key == key) {
+            let left = &self.words[rule.start..rule.start + rule.len];
+            if !rule.keep(left, space.admitted(state, key), topology, &mut self.chosen) {
+                return None;
+            }
+            is_one |= rule.choice != Choice::All;
+        }
+        Some(is_one)
+    }
+
+    fn pick(
+        &mut self,
+        state: StateId,
+        key: usize,
+        space: &mut Space<'_>,
+        is_usable: &impl Fn(&State) -> bool,
+    ) -> Option<StateId> {
+        let mut first = None;
+        let mut only = std::mem::take(&mut self.only);
+        only.clear();
+        only.resize(self.chosen.len(), 0);
+        for domain in positions(&self.chosen) {
+            only[domain / 64] = 1 << (domain % 64);
+            let step = space.narrow(state, key, &only);
+            only[domain / 64] = 0;
+            if let Step::To(to) = step {
+                if is_usable(space.state(to)) {
+                    first = Some(to);
+                    break;
+                }
+                first = first.or(Some(to));
+            }
+        }
+        self.only = only;
+        first
     }
 
     /// What the rules picked for a state, key by key, for messages.
@@ -195,7 +246,12 @@ impl Rules {
             self.chosen.resize(space.keys[key].words, u64::MAX);
             let rule = &self.domains[at];
             let left = &self.words[rule.start..rule.start + rule.len];
-            rule.choose(left, space.admitted(state, key), topology, &mut self.chosen);
+            rule.keep(left, space.admitted(state, key), topology, &mut self.chosen);
+            if rule.choice != Choice::All {
+                let only = first(self.chosen.iter().copied());
+                self.chosen.fill(0);
+                only.map(|only| put(&mut self.chosen, only));
+            }
             let entry = &space.keys[key];
             let values = positions(&self.chosen).filter_map(|ordinal| entry.values.get(ordinal).copied());
             picked.add(Requirement::one_of(entry.key, values), space.vocabulary);
@@ -217,35 +273,25 @@ impl Rules {
     pub(crate) fn blocking(&self, state: StateId, space: &Space<'_>) -> Option<GroupId> {
         let blocks = |rule: &&DomainRule| {
             let left = &self.words[rule.start..rule.start + rule.len];
-            rule.choice != Choice::First && !intersects(left, space.admitted(state, rule.key))
+            !intersects(left, space.admitted(state, rule.key))
         };
         self.domains.iter().find(blocks).map(|rule| rule.group)
     }
 }
 
 impl DomainRule {
-    /// Keeps in `chosen` what this rule takes of the domains left on a node; false when nothing is left.
-    fn choose(&self, left: &[u64], node: &[u64], topology: &Topology, chosen: &mut [u64]) -> bool {
+    /// Keeps in `chosen` what this rule may take of the domains left on a node; false when nothing is left.
+    fn keep(&self, left: &[u64], node: &[u64], topology: &Topology, chosen: &mut [u64]) -> bool {
         let on_node = || left.iter().zip(node).map(|(left, node)| left & node);
-        let only = match self.choice {
-            Choice::All => {
-                let mut any = 0;
-                for (chosen, word) in chosen.iter_mut().zip(on_node()) {
-                    any |= word;
-                    *chosen &= word;
-                }
-                return any != 0;
-            }
-            Choice::Emptiest => match &topology.groups[self.group as usize].counts {
-                Counts::Labels(counts) => Group::lowest(counts, on_node()),
-                Counts::Hosts(_) => None,
-            },
-            // Where the node admits none, upstream still proposes a domain, which then conflicts with the node.
-            Choice::First => first(on_node()).or_else(|| first(left.iter().copied())),
-        };
-        let Some(only) = only else { return false };
-        for (at, chosen) in chosen.iter_mut().enumerate() {
-            *chosen &= if at == only / 64 { 1 << (only % 64) } else { 0 };
+        if on_node().all(|word| word == 0) {
+            return false;
+        }
+        match (self.choice, &topology.groups[self.group as usize].counts) {
+            (Choice::Emptiest, Counts::Labels(counts)) => Group::keep_emptiest(counts, on_node, chosen),
+            _ => chosen
+                .iter_mut()
+                .zip(on_node())
+                .for_each(|(chosen, word)| *chosen &= word),
         }
         true
     }
@@ -261,5 +307,5 @@ fn first(words: impl Iterator<Item = u64>) -> Option<usize> {
 /// Whether no pod of the group is on a host the pod could be on.
 fn is_first_host(counts: &HostCounts, variant: &Variant) -> bool {
     // A pod bound to hosts by name can always be first elsewhere; upstream refuses such pods unless they are moving.
-    variant.hostname.is_some() || counts.len[0] == 0 && counts.elsewhere.is_empty()
+    variant.hostname.is_some() || counts.len[0] == 0 && counts.elsewhere.iter().all(|(_, count)| *count == 0)
 }

@@ -9,6 +9,7 @@ mod commit;
 mod device;
 mod guided;
 mod probe;
+mod rollback;
 
 use std::collections::VecDeque;
 
@@ -45,6 +46,20 @@ pub struct Work {
     pub opened: u64,
 }
 
+impl Work {
+    /// What was done since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            pops: self.pops - before.pops,
+            attempts: self.attempts - before.attempts,
+            probes: self.probes - before.probes,
+            words: self.words - before.words,
+            opened: self.opened - before.opened,
+        }
+    }
+}
+
 /// The state of a run.
 pub(crate) struct Run<'p> {
     pub(crate) problem: &'p Problem,
@@ -58,6 +73,9 @@ pub(crate) struct Run<'p> {
     pub(crate) limits: Vec<Limits>,
     pub(crate) template_states: Vec<StateId>,
     pub(crate) reserved: Reserved,
+    /// Nodes that take no pods in this simulation.
+    pub(crate) gone: Bitmap,
+    journal: rollback::Journal,
     devices: Option<device::Devices>,
     extras: Extras,
     memo: Memo,
@@ -198,6 +216,8 @@ impl<'p> Run<'p> {
             limits,
             template_states,
             reserved: Reserved::new(problem),
+            gone: Bitmap::default(),
+            journal: rollback::Journal::default(),
             devices: problem
                 .devices
                 .as_ref()
@@ -213,7 +233,7 @@ impl<'p> Run<'p> {
 
     /// Places what can be placed; returns the pods left over, in the order of the queue.
     pub(crate) fn solve(&mut self) -> Vec<u32> {
-        self.drain(self.problem.order.iter().copied().collect())
+        self.drain(self.problem.demand().collect())
     }
 
     /// Places what can be placed of a queue.
@@ -282,7 +302,10 @@ impl<'p> Run<'p> {
             topology: &mut self.topology,
             tolerance: &mut self.tolerance,
         };
-        self.ladders.climb(combo as usize, step, &mut shop)
+        let groups = shop.topology.groups.len();
+        let has_step = self.ladders.climb(combo as usize, step, &mut shop);
+        self.uncount_moved(groups);
+        has_step
     }
 
     /// The host number of a claim.

@@ -26,12 +26,12 @@ use model::{
     snapshot::Snapshot,
 };
 
+use self::supply::Supply;
 pub(crate) use self::{
     claim::current,
     expected::{Expected, expected_nodes},
     world::World,
 };
-use self::supply::Supply;
 use crate::plugin::Plugin;
 
 /// What is wrong with a plan.
@@ -93,7 +93,7 @@ pub enum Reason {
     OtherOffering,
     /// The catalogue does not say that nodes have this label; upstream takes well-known labels for granted.
     UnpromisedLabel,
-    /// A NodeOverlay promises the resource.
+    /// A NodeOverlay promises the resource, or has made upstream forget an offering's own capacity.
     Overlay,
     /// The daemon that would not fit has several node selector terms; upstream drops terms while it looks at types.
     DaemonTerms,

@@ -102,7 +102,9 @@ fn waves(plan: &Plan, release: &Release) -> Vec<Vec<usize>> {
         }
         Release::Waves(waves) => {
             let mut waves = waves.clone();
-            let rest: Vec<usize> = all.filter(|at| !waves.iter().flatten().any(|named| named == at)).collect();
+            let rest: Vec<usize> = all
+                .filter(|at| !waves.iter().flatten().any(|named| named == at))
+                .collect();
             match waves.last_mut() {
                 Some(last) => last.extend(rest),
                 None => waves.push(rest),

@@ -115,7 +115,7 @@ fn costs(report: &Report, screen: &Screen) -> String {
     let lines = lines
         .iter()
         .map(|(start, remark)| hanging(start, remark, screen.text_width()));
-    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 fn line(name: &str, price: Price, remark: &str) -> (String, String) {

@@ -2,9 +2,10 @@
 
 use super::{Decision, Run};
 use crate::{
+    bitmap::intersects,
     claims::Cursor,
     intake::{PLAIN, PodEntry},
-    space::{Side, StateId, Step},
+    space::{Side, State, StateId, Step},
     variant::Variant,
 };
 
@@ -91,7 +92,8 @@ impl Run<'_> {
                 (1 << (nodes % 64)) - 1
             };
             self.work.words += 1;
-            let mut open = all & !self.memo.nodes[candidate.fit].word(at) & self.open_hosts(at);
+            let closed = self.memo.nodes[candidate.fit].word(at) | self.gone.word(at);
+            let mut open = all & !closed & self.open_hosts(at);
             while open != 0 {
                 let node = at * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;
@@ -173,13 +175,23 @@ impl Run<'_> {
         let variant = &self.ladders.all[candidate.entry.combo as usize].variants[candidate.step];
         let decision = match self.joined(variant.set, variant.tolerations, state) {
             Err(is_final) => Decision::Denied { is_final },
-            Ok(base) => match self.rules.narrow(base, &self.topology, &mut self.space) {
+            Ok(base) => match self.narrow(base) {
                 Some(target) => Decision::To { base, target },
                 None => Decision::Denied { is_final: false },
             },
         };
         self.decisions.set(state, decision);
         decision
+    }
+
+    /// The state once the topology picked its domains.
+    pub(super) fn narrow(&mut self, base: StateId) -> Option<StateId> {
+        let templates = &self.problem.templates;
+        let is_usable = |state: &State| match state.side {
+            Side::Node => true,
+            Side::Claim(template) => intersects(&state.rows, &templates[template as usize].rows),
+        };
+        self.rules.narrow(base, &self.topology, &mut self.space, is_usable)
     }
 
     /// The state with the pod's requirements; an error says whether it is for ever.

@@ -14,6 +14,8 @@ impl Run<'_> {
         let room = &mut self.nodes.room[node * lanes..(node + 1) * lanes];
         let shape = problem.shape(candidate.entry.shape);
         room.iter_mut().zip(shape).for_each(|(room, asked)| *room -= asked);
+        self.journal
+            .placed(node, self.nodes.states[node], candidate.entry.shape);
         self.nodes.states[node] = target;
         self.nodes.pods[node].push(candidate.pod);
         self.record(candidate, node, target, problem.node_taints[node]);
@@ -75,10 +77,12 @@ impl Run<'_> {
         for group in &ladder.counted {
             if self.topology.counts_on(*group, state, taints, &self.space) {
                 self.topology.record(*group, host, state, 1, &self.space);
+                self.journal.counted(*group, host, state);
             }
         }
         for group in &ladder.inverse {
             self.topology.record(*group, host, state, 1, &self.space);
+            self.journal.counted(*group, host, state);
         }
     }
 }

@@ -130,7 +130,7 @@ impl Run<'_> {
                 .zip(room)
                 .all(|(asked, room)| asked <= room);
         if !has_room || !self.tolerance.tolerates(tolerations, problem.node_taints[node]) {
-            self.memo.nodes[candidate.fit].insert(node);
+            self.reject_node(candidate.fit, node);
             return false;
         }
         if has_hostname && !self.accepts_hostname(candidate, &problem.nodes[node].hostname) {
@@ -146,7 +146,7 @@ impl Run<'_> {
             }
             Err(is_final) => {
                 if is_final && !has_hostname {
-                    self.memo.nodes[candidate.fit].insert(node);
+                    self.reject_node(candidate.fit, node);
                 }
                 false
             }
@@ -172,7 +172,7 @@ impl Run<'_> {
             let is_here = is_here.is_none_or(|wanted| wanted.has(hostname, &self.problem.vocabulary));
             if is_here
                 && let Step::To(narrower) = self.space.join(base, alternative.set)
-                && let Some(target) = self.rules.narrow(narrower, &self.topology, &mut self.space)
+                && let Some(target) = self.narrow(narrower)
                 && self.node_has_devices(candidate.entry.extra, node)
             {
                 return Ok(target);
@@ -404,7 +404,7 @@ impl Run<'_> {
                 }
             };
         }
-        let Some(mut target) = self.rules.narrow(narrower, &self.topology, &mut self.space) else {
+        let Some(mut target) = self.narrow(narrower) else {
             return Err(TemplateRefusal::Topology(narrower));
         };
         if !self.fits_with_extras(candidate, start, rows, target) {

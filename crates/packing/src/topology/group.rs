@@ -144,12 +144,21 @@ impl Group {
         }
     }
 
-    /// The domain of least count among these; the first by name of several.
-    pub(crate) fn lowest(labels: &LabelCounts, among: impl Iterator<Item = u64>) -> Option<usize> {
-        let domains = among
+    /// Keeps in `chosen` the domains of least count among these.
+    pub(crate) fn keep_emptiest<I: Iterator<Item = u64>>(
+        labels: &LabelCounts,
+        among: impl Fn() -> I,
+        chosen: &mut [u64],
+    ) {
+        let count = |at: usize, bit: usize| labels.counts[at * 64 + bit];
+        let counts = among()
             .enumerate()
-            .flat_map(|(at, word)| bits(word).map(move |bit| at * 64 + bit));
-        domains.min_by_key(|domain| (labels.counts[*domain], *domain))
+            .flat_map(|(at, word)| bits(word).map(move |bit| count(at, bit)));
+        let Some(least) = counts.min() else { return };
+        for (at, (word, chosen)) in among().zip(chosen.iter_mut()).enumerate() {
+            let emptiest = bits(word).filter(|bit| count(at, *bit) == least);
+            *chosen &= emptiest.fold(0, |mask, bit| mask | 1 << bit);
+        }
     }
 
     /// Whether no pod is counted anywhere a pod with these domains could be.

@@ -123,6 +123,5 @@ fn all_types_that_fit_are_options_and_the_cheapest_is_launched() {
     let mut world = World::of(types).with(pool("default"));
     let plan = world.provision([pod("a").limited("cpu", "1m").limited("memory", "1Mi")]);
     assert_eq!(world.label("a", INSTANCE_TYPE), Some("large"));
-    let options: Vec<&str> = plan.claims[0].options.iter().map(|name| name.as_str()).collect();
-    assert_eq!(options, ["large", "small", "medium"]);
+    assert_eq!(options(&plan.claims[0]), ["large", "small", "medium"]);
 }

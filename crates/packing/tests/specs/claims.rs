@@ -12,14 +12,8 @@ fn claim_for(pool: Object, pods: impl IntoIterator<Item = Object>) -> PlannedCla
     claim.clone()
 }
 
-/// The values of an `In` requirement.
-fn values<'a>(claim: &'a PlannedClaim, key: &str) -> Vec<&'a str> {
-    let specs = claim.constraints.iter().filter(|spec| spec.key == key);
-    specs.flat_map(|spec| spec.values.iter().map(String::as_str)).collect()
-}
-
-fn options(claim: &PlannedClaim) -> Vec<&str> {
-    let mut options: Vec<&str> = claim.options.iter().map(|name| name.as_str()).collect();
+fn sorted_options(claim: &PlannedClaim) -> Vec<&str> {
+    let mut options = options(claim);
     options.sort_unstable();
     options
 }
@@ -59,7 +53,7 @@ const ALL: [&str; 6] = [
 #[test]
 fn claim_names_its_pool_and_all_types_that_fit() {
     let claim = claim_for(pool("default"), [pod("a")]);
-    assert_eq!(options(&claim), ALL);
+    assert_eq!(sorted_options(&claim), ALL);
     assert_eq!(values(&claim, NODE_POOL), ["default"]);
 }
 
@@ -70,7 +64,7 @@ fn claim_names_the_custom_requirements_of_its_pool() {
         pool.requirement(req(key, "In", &["value"]))
     });
     let claim = claim_for(pool, [pod("a")]);
-    assert_eq!(options(&claim), ALL);
+    assert_eq!(sorted_options(&claim), ALL);
     assert_eq!(values(&claim, NODE_POOL), ["default"]);
     assert_eq!(keys.map(|key| values(&claim, key)), [["value"], ["value"]]);
 }
@@ -80,7 +74,7 @@ fn claim_names_only_types_that_meet_the_pools_requirements() {
     for (key, value) in [(ARCH, "arm64"), (OS, "ios")] {
         let claim = claim_for(pool("default").requirement(req(key, "In", &[value])), [pod("a")]);
         assert_eq!(values(&claim, key), [value]);
-        assert_eq!(options(&claim), ["arm-instance-type"]);
+        assert_eq!(sorted_options(&claim), ["arm-instance-type"]);
     }
 }
 
@@ -88,7 +82,7 @@ fn claim_names_only_types_that_meet_the_pools_requirements() {
 fn claim_names_only_types_that_have_what_the_pod_asks_for() {
     let vendor = "fake.com/vendor-a";
     let claim = claim_for(pool("default"), [pod("a").request(vendor, "1").limited(vendor, "1")]);
-    assert_eq!(options(&claim), ["gpu-vendor-instance-type"]);
+    assert_eq!(sorted_options(&claim), ["gpu-vendor-instance-type"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn type_the_pod_asks_for_but_the_pool_excludes_is_not_launched() {
         req(OS, "In", &["ios"]),
     ] {
         let mut world = amd_only();
-        world.provision([pod("a").require(&[requirement.clone()])]);
+        world.provision([pod("a").require(std::slice::from_ref(&requirement))]);
         assert_eq!(world.pending(), ["a"], "{requirement}");
     }
 }

@@ -3,151 +3,9 @@
 use model::plan::{Plan, PlannedClaim, RefusalKind};
 use serde_json::{Value, json};
 
-use super::fixture::{labels::*, *};
+use super::fixture::{devices::*, labels::*, *};
 
-const API: &str = "resource.k8s.io/v1";
-const GPU: &str = "gpu.example.com";
-const NIC: &str = "nic.example.com";
-const MEMORY: &str = "gpu.example.com/memory";
 const DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
-
-/// A cloud of these types, classes for both drivers, and requests that count.
-fn world(types: impl IntoIterator<Item = FakeType>) -> World {
-    let class = |name: &str, driver: &str| {
-        let selector = json!([{ "cel": { "expression": format!("device.driver == \"{driver}\"") } }]);
-        object(API, "DeviceClass", "", name).with("spec.selectors", selector)
-    };
-    World::of(types.into_iter().map(FakeType::build))
-        .with(pool("default"))
-        .with(class("gpu", GPU))
-        .with(class("nic", NIC))
-        .setting("ignoreDRARequests", false)
-}
-
-fn template(driver: &str, pool: &str, devices: Value) -> Value {
-    json!({ "driver": driver, "pool": { "name": pool }, "devices": devices })
-}
-
-/// A type with so many GPUs.
-fn gpus(count: usize) -> FakeType {
-    let devices: Vec<Value> = (0..count)
-        .map(|at| json!({ "name": format!("gpu-it-gpu-{at}") }))
-        .collect();
-    instance_type("gpu-it").devices(json!([template(GPU, "gpu-it-pool", devices.into())]))
-}
-
-fn plain() -> FakeType {
-    instance_type("plain-it")
-}
-
-/// A type with one GPU whose memory pods share.
-fn shared_gpu(memory: &str, policy: Option<Value>) -> FakeType {
-    let mut capacity = json!({ "value": memory });
-    if let Some(policy) = policy {
-        capacity["requestPolicy"] = policy;
-    }
-    let device = json!({ "name": "gpu-0", "allowMultipleAllocations": true, "capacity": { MEMORY: capacity } });
-    instance_type("gpu-it").devices(json!([template(GPU, "gpu-it-pool", json!([device]))]))
-}
-
-/// A type whose profiles draw on a common budget.
-fn partitioned(budget: Value, profiles: usize, each: Value) -> FakeType {
-    let profile = |at: usize| {
-        json!({ "name": format!("profile-{at}"),
-                "consumesCounters": [{ "counterSet": "board", "counters": each }] })
-    };
-    let profiles: Vec<Value> = (0..profiles).map(profile).collect();
-    let counters = json!({ "driver": GPU, "pool": { "name": "gpu-it-pool" },
-                           "sharedCounters": [{ "name": "board", "counters": budget }] });
-    instance_type("gpu-it").devices(json!([counters, template(GPU, "gpu-it-pool", profiles.into())]))
-}
-
-fn amounts(entries: &[(&str, &str)]) -> Value {
-    Value::Object(
-        entries
-            .iter()
-            .map(|(name, value)| ((*name).to_string(), json!({ "value": value })))
-            .collect(),
-    )
-}
-
-fn exactly(class: &str, count: u32) -> Value {
-    json!({ "name": "req", "exactly": { "deviceClassName": class, "count": count, "allocationMode": "ExactCount" } })
-}
-
-fn with_capacity(amounts: Value) -> Value {
-    let mut request = exactly("gpu", 1);
-    request["exactly"]["capacity"] = json!({ "requests": amounts });
-    request
-}
-
-fn claim_for(name: &str, requests: Value) -> Object {
-    object(API, "ResourceClaim", "default", name).with("spec.devices.requests", requests)
-}
-
-fn gpu_claim(name: &str) -> Object {
-    claim_for(name, json!([exactly("gpu", 1)]))
-}
-
-/// A pod that uses these claims.
-fn user(name: &str, claims: &[&str]) -> Object {
-    let entries: Vec<Value> = claims
-        .iter()
-        .map(|claim| json!({ "name": claim, "resourceClaimName": claim }))
-        .collect();
-    let uses: Vec<Value> = claims.iter().map(|claim| json!({ "name": claim })).collect();
-    pod(name).with("spec.resourceClaims", entries).value(|pod| {
-        pod["spec"]["containers"][0]["resources"]["claims"] = uses.into();
-    })
-}
-
-/// Devices the cluster has, reachable as `spec` says.
-fn slice(name: &str, driver: &str, devices: &[&str], spec: &Value) -> Object {
-    let devices: Vec<Value> = devices.iter().map(|device| json!({ "name": device })).collect();
-    let slice = object(API, "ResourceSlice", "", name)
-        .with("spec", spec.clone())
-        .with("spec.driver", driver)
-        .with(
-            "spec.pool",
-            json!({ "name": name, "generation": 1, "resourceSliceCount": 1 }),
-        );
-    if spec.get("devices").is_some() {
-        slice
-    } else {
-        slice.with("spec.devices", devices)
-    }
-}
-
-fn in_zone(zone: &str) -> Value {
-    json!({ "nodeSelector": { "nodeSelectorTerms": [{ "matchExpressions": [req(ZONE, "In", &[zone])] }] } })
-}
-
-/// The devices of a node.
-fn slice_of(node: &str, device: &str) -> Object {
-    let owner = json!({ "apiVersion": "v1", "kind": "Node", "name": node, "uid": format!("uid-{node}") });
-    slice(&format!("{GPU}-{node}"), GPU, &[device], &json!({ "nodeName": node })).owned_by(owner)
-}
-
-/// A managed node with a hostname.
-fn node_with(kind: &str, name: &str) -> Object {
-    node(name, &[("cpu", "4"), ("memory", "4Gi"), ("pods", "10")])
-        .label(NODE_POOL, "default")
-        .label(INSTANCE_TYPE, kind)
-        .label(REGISTERED, "true")
-        .label(HOSTNAME, name)
-}
-
-/// A claim that holds a device for a pod.
-fn held(name: &str, request: Value, consumed: Option<Value>, pod: &Object) -> Object {
-    let mut result = json!({ "request": "req", "driver": GPU, "pool": "shared", "device": "shared-0" });
-    if let Some(consumed) = consumed {
-        result["consumedCapacity"] = consumed;
-    }
-    let consumer = json!({ "resource": "pods", "name": pod.name(), "uid": pod.get("metadata.uid") });
-    claim_for(name, json!([request]))
-        .with("status.allocation.devices.results", json!([result]))
-        .with("status.reservedFor", json!([consumer]))
-}
 
 fn drivers(claim: &PlannedClaim) -> Option<&str> {
     claim
@@ -155,34 +13,6 @@ fn drivers(claim: &PlannedClaim) -> Option<&str> {
         .iter()
         .find(|(key, _)| **key == *DRIVERS)
         .map(|(_, value)| &**value)
-}
-
-fn zones(claim: &PlannedClaim) -> Vec<&str> {
-    let specs = claim.constraints.iter().filter(|spec| spec.key == ZONE);
-    specs.flat_map(|spec| spec.values.iter().map(String::as_str)).collect()
-}
-
-/// New nodes, nodes used, pods left.
-fn outcome(plan: &Plan) -> (usize, usize, usize) {
-    (plan.claims.len(), plan.existing.len(), plan.unplaced.len())
-}
-
-/// The plan for one pod that uses the claim `gpu`.
-fn plan_for_one(types: impl IntoIterator<Item = FakeType>, request: Value) -> Plan {
-    world(types)
-        .with(claim_for("gpu", json!([request])))
-        .plan_for([user("a", &["gpu"])])
-}
-
-/// The plan for pods with a claim each.
-fn plan_for_each(kind: FakeType, requests: &[Value]) -> Plan {
-    let mut world = world([kind]);
-    let mut pods = Vec::new();
-    for (at, request) in requests.iter().enumerate() {
-        world.add(claim_for(&format!("claim-{at}"), json!([request])));
-        pods.push(user(&format!("pod-{at}"), &[&format!("claim-{at}")]));
-    }
-    world.plan_for(pods)
 }
 
 #[test]
@@ -194,8 +24,7 @@ fn pod_gets_a_node_with_the_device_and_its_driver_is_named() {
 #[test]
 fn only_types_with_the_device_are_options() {
     let plan = plan_for_one([gpus(1), instance_type("no-gpu-it")], exactly("gpu", 1));
-    let options: Vec<&str> = plan.claims[0].options.iter().map(|name| name.as_str()).collect();
-    assert_eq!(options, ["gpu-it"]);
+    assert_eq!(options(&plan.claims[0]), ["gpu-it"]);
 }
 
 #[test]
@@ -364,7 +193,7 @@ fn devices_of_different_zones_cannot_be_combined() {
 fn devices_of_one_zone_bind_the_claim_to_it() {
     let plan = zoned("test-zone-2", "test-zone-2");
     assert_eq!(
-        (outcome(&plan), zones(&plan.claims[0])),
+        (outcome(&plan), values(&plan.claims[0], ZONE)),
         ((1, 0, 0), vec!["test-zone-2"])
     );
 }
@@ -375,7 +204,7 @@ fn device_of_a_zone_binds_the_claim_to_it() {
     world.add(slice("zoned-gpu", GPU, &["zoned-gpu-0"], &in_zone("test-zone-2")));
     let plan = world.plan_for([user("a", &["gpu"])]);
     assert_eq!(
-        (outcome(&plan), zones(&plan.claims[0])),
+        (outcome(&plan), values(&plan.claims[0], ZONE)),
         ((1, 0, 0), vec!["test-zone-2"])
     );
 }
@@ -473,110 +302,4 @@ fn devices_of_a_node_count_once_when_it_comes_up() {
     world.add(slice_of("own", "incluster-gpu-0"));
     let plan = world.plan_for([user("a", &["gpu"]), user("b", &["second"])]);
     assert_eq!(outcome(&plan), (1, 1, 0));
-}
-
-#[test]
-fn memory_of_a_shared_device_is_given_out_until_it_is_gone() {
-    let asks = |amounts: &[&str]| -> Vec<Value> {
-        amounts
-            .iter()
-            .map(|amount| with_capacity(json!({ MEMORY: amount })))
-            .collect()
-    };
-    let shared = || shared_gpu("16Gi", None);
-    assert_eq!(outcome(&plan_for_each(shared(), &asks(&["4Gi"]))), (1, 0, 0));
-    assert_eq!(
-        outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi"]))),
-        (1, 0, 0)
-    );
-    assert_eq!(
-        outcome(&plan_for_each(shared(), &asks(&["4Gi", "4Gi", "4Gi", "8Gi"]))),
-        (2, 0, 0)
-    );
-    assert_eq!(outcome(&plan_for_each(shared(), &asks(&["32Gi"]))), (0, 0, 1));
-}
-
-#[test]
-fn memory_a_leaving_pod_holds_is_free() {
-    for (is_leaving, unplaced) in [(false, 1), (true, 0)] {
-        let own = node_with("plain-it", "own").initialized();
-        let (live, leaving) = (pod("live").on("elsewhere"), pod("leaving").on("own"));
-        let mut world = world([plain()]).with(if is_leaving { own.deleting() } else { own });
-        let device = json!({ "name": "shared-0", "allowMultipleAllocations": true,
-                             "capacity": { MEMORY: { "value": "16Gi" } } });
-        world.add(slice(
-            "shared",
-            GPU,
-            &[],
-            &json!({ "allNodes": true, "devices": [device] }),
-        ));
-        for (pod, amount) in [(live, "4Gi"), (leaving, "10Gi")] {
-            let (request, consumed) = (with_capacity(json!({ MEMORY: amount })), json!({ MEMORY: amount }));
-            world.add(held(&format!("{}-claim", pod.name()), request, Some(consumed), &pod));
-            world.add(pod);
-        }
-        world.add(claim_for("new", json!([with_capacity(json!({ MEMORY: "10Gi" }))])));
-        let plan = world.plan_for([user("a", &["new"])]);
-        assert_eq!(plan.unplaced.len(), unplaced, "{is_leaving}");
-    }
-}
-
-#[test]
-fn dimension_a_device_does_not_have_cannot_be_had() {
-    let request = with_capacity(json!({ MEMORY: "4Gi", "bandwidth": "10" }));
-    assert_eq!(outcome(&plan_for_one([shared_gpu("16Gi", None)], request)), (0, 0, 1));
-}
-
-#[test]
-fn amount_above_the_valid_ones_cannot_be_had() {
-    let policy = json!({ "default": "4Gi", "validValues": ["4Gi", "8Gi", "16Gi"] });
-    let request = with_capacity(json!({ MEMORY: "32Gi" }));
-    assert_eq!(
-        outcome(&plan_for_one([shared_gpu("16Gi", Some(policy))], request)),
-        (0, 0, 1)
-    );
-}
-
-#[test]
-fn request_without_an_amount_takes_the_default() {
-    let kind = shared_gpu("16Gi", Some(json!({ "default": "4Gi" })));
-    let each = [exactly("gpu", 1), exactly("gpu", 1), exactly("gpu", 1)];
-    assert_eq!(outcome(&plan_for_each(kind, &each)), (1, 0, 0));
-}
-
-#[test]
-fn profiles_share_a_device_within_its_budget() {
-    let memory = |amount: &str| amounts(&[("memory", amount)]);
-    let cases = [
-        (memory("80Gi"), memory("40Gi"), 2, (1, 0, 0)),
-        (memory("80Gi"), memory("40Gi"), 3, (2, 0, 0)),
-        (
-            amounts(&[("memory", "80Gi"), ("compute", "100")]),
-            amounts(&[("memory", "40Gi"), ("compute", "50")]),
-            2,
-            (1, 0, 0),
-        ),
-        (memory("40Gi"), memory("80Gi"), 1, (0, 0, 1)),
-        (
-            amounts(&[("compute", "100")]),
-            amounts(&[("compute", "60")]),
-            2,
-            (2, 0, 0),
-        ),
-    ];
-    for (budget, each, count, expected) in cases {
-        let requests = vec![exactly("gpu", 1); count];
-        let plan = plan_for_each(partitioned(budget.clone(), count, each.clone()), &requests);
-        assert_eq!(outcome(&plan), expected, "{budget} {each} {count}");
-    }
-}
-
-#[test]
-fn pool_whose_devices_draw_on_an_unknown_budget_is_not_used() {
-    let mut kind = partitioned(amounts(&[("memory", "80Gi")]), 1, amounts(&[("memory", "40Gi")])).build();
-    let devices = &mut kind.dynamic_resources["resourceSliceTemplates"][1]["devices"];
-    devices[0]["consumesCounters"][0]["counterSet"] = "nonexistent-counter-set".into();
-    let mut world = world([]).with(gpu_claim("gpu"));
-    world.types.push(kind);
-    assert_eq!(outcome(&world.plan_for([user("a", &["gpu"])])), (0, 0, 1));
 }

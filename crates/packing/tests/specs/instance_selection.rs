@@ -1,6 +1,7 @@
 //! Is the cheapest machine launched, and is every option valid?
 
-use model::plan::PlannedClaim;
+use std::sync::Arc;
+
 use serde_json::Value;
 use workloads::catalogue::InstanceType;
 
@@ -26,9 +27,7 @@ fn pool_of(wishes: &[Wish]) -> Object {
         [] => wide.to_vec(),
         wishes => wishes.iter().map(|(key, value)| req(key, "In", &[value])).collect(),
     };
-    requirements
-        .into_iter()
-        .fold(pool("default"), |pool, requirement| pool.requirement(requirement))
+    requirements.into_iter().fold(pool("default"), Build::requirement)
 }
 
 fn pod_of(wishes: &[Wish]) -> Object {
@@ -57,10 +56,6 @@ fn has(kind: &InstanceType, (key, value): Wish) -> bool {
     kind.requirements
         .iter()
         .any(|requirement| requirement["key"] == key && requirement["values"][0] == value)
-}
-
-fn options(claim: &PlannedClaim) -> Vec<&str> {
-    claim.options.iter().map(|name| name.as_str()).collect()
 }
 
 #[test]
@@ -145,11 +140,15 @@ fn every_option_has_room_for_all_pods_of_its_claim() {
         let (cpu, memory) = (parts.next().unwrap(), parts.nth(1).unwrap());
         (cpu.parse().unwrap(), memory.parse().unwrap())
     };
+    let world = World::of(shuffled()).with(pool_of(&[]));
+    let empty = world.snapshot();
     for cpu in [0.1, 1.0, 2.0, 2.5, 4.0, 8.0, 16.0] {
         for memory in [0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0] {
-            let mut world = World::of(shuffled()).with(pool_of(&[]));
             let pod = pod("a").cpu(&format!("{cpu:.1}")).memory(&format!("{memory:.1}Gi"));
-            let plan = world.plan_for(replicas(3, &pod));
+            let pods = replicas(3, &pod)
+                .into_iter()
+                .map(|pod| Arc::new(serde_json::from_value(pod.0).unwrap()));
+            let plan = packing::plan(&empty.with_pods(pods), &world.options);
             assert_eq!((plan.claims.len(), plan.unplaced.len()), (1, 0), "{cpu} {memory}");
             for option in options(&plan.claims[0]) {
                 let (has_cpu, has_memory) = size(option);

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::needless_pass_by_value,
     unreachable_pub,
     reason = "the whole tree is a test"
 )]
@@ -16,6 +17,7 @@ mod daemons;
 mod default_constraints;
 mod deleting_nodes;
 mod device_claims;
+mod device_shares;
 mod existing_nodes;
 mod fixture;
 mod in_flight;

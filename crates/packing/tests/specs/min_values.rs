@@ -65,10 +65,6 @@ fn zones(claim: &PlannedClaim) -> (Vec<&str>, Option<u32>) {
     (spec.values.iter().map(String::as_str).collect(), spec.min_values)
 }
 
-fn options(claim: &PlannedClaim) -> Vec<&str> {
-    claim.options.iter().map(|name| name.as_str()).collect()
-}
-
 /// A pod whose volume must be made in zone 1.
 fn bound_to_zone_1(world: &mut World) -> Object {
     world.add(storage_class("class", "test-provisioner", &["test-zone-1"]));

@@ -108,8 +108,7 @@ fn resource_of_an_offering_makes_its_type_the_only_option() {
     let plan = World::of([with_overrides(true).build(), normal])
         .with(pool("default"))
         .plan_for([slot_pod()]);
-    let options: Vec<&str> = plan.claims[0].options.iter().map(|name| name.as_str()).collect();
-    assert_eq!(options, ["override-capable"]);
+    assert_eq!(options(&plan.claims[0]), ["override-capable"]);
 }
 
 #[test]

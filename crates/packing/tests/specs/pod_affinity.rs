@@ -188,9 +188,13 @@ fn pod_that_others_in_all_zones_avoid_has_no_zone_unless_it_is_a_wish() {
     for is_bound_before in [false, true] {
         for (is_wish, pending) in [(false, &["avoided"][..]), (true, &[])] {
             let mut world = world();
-            let shy = |name: &str| match is_wish {
-                true => pod(name).prefer_anti_affinity(10, term(ZONE, &S2)),
-                false => pod(name).anti_affinity(term(ZONE, &S2)),
+            let shy = |name: &str| {
+                let avoided = term(ZONE, &S2);
+                if is_wish {
+                    pod(name).prefer_anti_affinity(10, avoided)
+                } else {
+                    pod(name).anti_affinity(avoided)
+                }
             };
             let pods = in_each_zone(shy);
             if is_bound_before {
@@ -237,7 +241,9 @@ fn pods_that_avoid_each_other_get_one_zone_each_run_by_run() {
         world.provision(replicas(3, &shy(&format!("round-{round}"), ZONE)));
         assert_eq!(world.skew(ZONE, &[]), expected, "round {round}");
         let pending: Vec<String> = world.pending().into_iter().map(str::to_string).collect();
-        pending.iter().for_each(|pod| world.remove("Pod", pod));
+        for pod in &pending {
+            world.remove("Pod", pod);
+        }
     }
 }
 

@@ -75,7 +75,7 @@ fn more_slots_than_there_are_are_refused_without_panic() {
 #[test]
 fn released_slot_is_free_again() {
     let (mut reservations, ids) = with_slots(1, 1);
-    ids.iter().for_each(|id| assert!(reservations.reserve(&HOSTS[0], *id)));
+    assert!(ids.iter().all(|id| reservations.reserve(&HOSTS[0], *id)));
     reservations.release(&HOSTS[0], ids[0]);
     assert_eq!(ids.map(|id| reservations.free(id)), [1, 0]);
     assert_eq!(ids.map(|id| reservations.holds(&HOSTS[0], id)), [false, true]);
@@ -103,7 +103,9 @@ fn slots_are_counted_right_over_many_rounds() {
         assert!(reservations.reserve(&HOSTS[2], ids[1]), "round {round}");
         assert_eq!(ids.map(|id| reservations.free(id)), [0, 0], "round {round}");
         for host in &HOSTS {
-            ids.iter().for_each(|id| reservations.release(host, *id));
+            for id in ids {
+                reservations.release(host, id);
+            }
         }
         assert_eq!(ids.map(|id| reservations.free(id)), [2, 1], "round {round}");
     }

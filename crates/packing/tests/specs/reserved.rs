@@ -1,6 +1,6 @@
 //! Is reserved capacity used first, and never promised twice?
 
-use model::plan::{Plan, PlannedClaim, RefusalKind};
+use model::plan::{Plan, RefusalKind};
 use packing::ReservedMode;
 use workloads::catalogue::InstanceType;
 
@@ -56,12 +56,6 @@ fn reserved(kind: &str, id: &str) -> (String, String, Option<String>) {
 
 fn unreserved(launched: &[(String, String, Option<String>)], kind: &str) -> bool {
     matches!(launched, [(launched, capacity, None)] if launched == kind && capacity != "reserved")
-}
-
-/// The values of a claim's requirement.
-fn values<'a>(claim: &'a PlannedClaim, key: &str) -> Vec<&'a str> {
-    let specs = claim.constraints.iter().filter(|spec| spec.key == key);
-    specs.flat_map(|spec| spec.values.iter().map(String::as_str)).collect()
 }
 
 #[test]

@@ -5,10 +5,11 @@ use crate::{
     class::{ClassId, Fit, PodClass, Static},
     node::NodeState,
     plugin::{
-        Plugin, inter_pod_affinity::Kind, node_affinity, node_ports,
+        Plugin,
+        inter_pod_affinity::Kind,
+        node_affinity, node_ports, node_resources_balanced_allocation,
         node_resources_fit::{self, Insufficient, Room},
-        node_resources_balanced_allocation, node_unschedulable, node_volume_limits, taint_toleration, volume_binding,
-        volume_zone,
+        node_unschedulable, node_volume_limits, taint_toleration, volume_binding, volume_zone,
     },
 };
 
@@ -28,7 +29,10 @@ impl Cluster {
     /// [`Cluster::filter`] without spread and affinity.
     pub(crate) fn filter_without_neighbours(&mut self, class: ClassId, node: NodeId) -> Result<(), Refusal> {
         let at = node.index();
-        let refused = self.static_of(class, at).refused.or_else(|| self.refused_by_room(class, at));
+        let refused = self
+            .static_of(class, at)
+            .refused
+            .or_else(|| self.refused_by_room(class, at));
         refused.map_or(Ok(()), |plugin| {
             Err(Refusal {
                 plugin,
@@ -100,34 +104,47 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        relations.hard.iter().filter_map(|at| self.constraints.get(*at)).all(|entry| {
-            let domain = self.domain(entry.key, node);
-            domain.is_some_and(|domain| entry.constraint.skew(domain) <= entry.constraint.max_skew)
-        })
+        relations
+            .hard
+            .iter()
+            .filter_map(|at| self.constraints.get(*at))
+            .all(|entry| {
+                let domain = self.domain(entry.key, node);
+                domain.is_some_and(|domain| entry.constraint.skew(domain) <= entry.constraint.max_skew)
+            })
     }
 
-    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it: the
-    /// least first is the order that keeps all of them even.
-    /// What nothing counts comes first of all: it can do no harm.
-    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> i64 {
-        let Some(relations) = self.relations.get(class.index()) else {
-            return i64::MIN;
+    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
+    /// least first is the order that keeps all of them even. In this order:
+    /// - what nothing counts can do no harm;
+    /// - what obeys constraints itself goes by its skew;
+    /// - what obeys none can wait, but may fill the domains that are behind;
+    /// - what obeys none and joins a domain that is ahead waits for all others.
+    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
+        let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
+            return (0, 0);
         };
-        if relations.counted_by.is_empty() {
-            return i64::MIN;
-        }
         let entries = relations.hard.iter().chain(&relations.counted_by);
-        let skews = entries.filter_map(|at| {
+        let ahead = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
-            Some(entry.constraint.skew(domain))
+            Some(entry.constraint.skew(domain) - entry.constraint.self_match)
         });
-        skews.max().unwrap_or(i64::MIN + 1)
+        let ahead = ahead.max().unwrap_or(0);
+        let rank = match (relations.hard.is_empty(), ahead > 0) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 3,
+        };
+        (rank, ahead)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {
         let relations = self.relations.get(class.index());
-        let Some(entry) = relations.and_then(|it| it.affinity).and_then(|at| self.affinities.get(at)) else {
+        let Some(entry) = relations
+            .and_then(|it| it.affinity)
+            .and_then(|at| self.affinities.get(at))
+        else {
             return true;
         };
         let mut all_there = true;
@@ -146,12 +163,24 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        let anti = |at: &usize| self.terms.get(*at).filter(|entry| entry.term.kind == Kind::AntiAffinity);
+        let anti = |at: &usize| {
+            self.terms
+                .get(*at)
+                .filter(|entry| entry.term.kind == Kind::AntiAffinity)
+        };
         let count = |entry: &super::TermEntry, counts: &super::Counts| {
             self.domain(entry.key, node).map_or(0, |domain| counts.get(domain))
         };
-        relations.owns.iter().filter_map(anti).all(|it| count(it, &it.term.targets) == 0)
-            && relations.picked_by.iter().filter_map(anti).all(|it| count(it, &it.term.owners) == 0)
+        relations
+            .owns
+            .iter()
+            .filter_map(anti)
+            .all(|it| count(it, &it.term.targets) == 0)
+            && relations
+                .picked_by
+                .iter()
+                .filter_map(anti)
+                .all(|it| count(it, &it.term.owners) == 0)
     }
 
     fn explain(&self, plugin: Plugin, class: ClassId, node: usize) -> String {

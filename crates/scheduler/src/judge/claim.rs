@@ -85,12 +85,7 @@ impl<'a> Context<'a> {
     }
 }
 
-pub(super) fn check(
-    snapshot: &Snapshot,
-    supply: &mut Supply,
-    plan: &Plan,
-    verdict: &mut Verdict,
-) -> Vec<ClaimView> {
+pub(super) fn check(snapshot: &Snapshot, supply: &mut Supply, plan: &Plan, verdict: &mut Verdict) -> Vec<ClaimView> {
     let daemons = daemons(snapshot, &mut supply.dictionary);
     let keys = topology::keys(snapshot, plan);
     let mut views = Vec::new();
@@ -130,7 +125,12 @@ fn pool_of<'a>(
 ) -> Option<&'a NodePool> {
     let name = &claim.node_pool;
     let Some(pool) = snapshot.node_pool(name) else {
-        verdict.violate(Rule::NodePool, None, Some(place), format!("there is no NodePool \"{name}\""));
+        verdict.violate(
+            Rule::NodePool,
+            None,
+            Some(place),
+            format!("there is no NodePool \"{name}\""),
+        );
         return None;
     };
     if pool.is_static() || pool.metadata.is_deleting() {
@@ -166,7 +166,12 @@ pub(super) fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mu
     for name in claim.options.iter() {
         let is_offered = context.supply.is_offered(&claim.node_pool, name);
         let Some(at) = context.supply.position(name).filter(|_| is_offered) else {
-            verdict.violate(Rule::Options, None, place, format!("the NodePool does not offer {name}"));
+            verdict.violate(
+                Rule::Options,
+                None,
+                place,
+                format!("the NodePool does not offer {name}"),
+            );
             continue;
         };
         launches.extend(launches_as(context, at, verdict));
@@ -182,7 +187,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
     let (Some(kind), vocabulary) = (context.supply.types.get(at), &context.supply.vocabulary) else {
         return Vec::new();
     };
-    if !kind.instance_type.requirements.intersects(context.requirements, vocabulary) {
+    if !kind.shape.requirements.intersects(context.requirements, vocabulary) {
         // A claim that holds reservations keeps types that have none: they are never launched.
         if context.is_reserved() {
             return Vec::new();
@@ -191,7 +196,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
         verdict.violate(Rule::Options, None, Some(&context.place), detail);
         return Vec::new();
     }
-    let offerings = kind.instance_type.offerings.iter().enumerate();
+    let offerings = kind.shape.offerings.iter().enumerate();
     let possible = offerings.filter(|(_, offering)| {
         offering.is_launchable(vocabulary) && offering.is_compatible(context.requirements, vocabulary)
     });
@@ -215,7 +220,9 @@ fn view(
         (key.clone(), all.collect())
     });
     let domains = domains.collect();
-    let labels = expected::launch(context, claim).map(|launched| launched.all()).unwrap_or_default();
+    let labels = expected::launch(context, claim)
+        .map(|launched| launched.all())
+        .unwrap_or_default();
     ClaimView {
         place: context.place.clone(),
         hostname,
@@ -223,7 +230,11 @@ fn view(
         taints: context.pool.spec.template.spec.taints.to_vec(),
         labels,
         domains,
-        unpinned: keys.iter().filter(|key| !is_pinned(context.pool, key)).cloned().collect(),
+        unpinned: keys
+            .iter()
+            .filter(|key| !is_pinned(context.pool, key))
+            .cloned()
+            .collect(),
         constrained: claim.constraints.iter().map(|spec| spec.key.as_str().into()).collect(),
     }
 }

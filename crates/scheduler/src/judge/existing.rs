@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 use model::{object::Text, snapshot::Snapshot};
 
 use super::{
-    Place, Reason, Rule, Verdict,
-    claim::key_of,
-    daemon::daemons,
-    placement::contradicts,
-    topology::Replay,
+    Place, Reason, Rule, Verdict, claim::key_of, daemon::daemons, placement::contradicts, topology::Replay,
     world::World,
 };
 use crate::{NodeId, Plugin, amounts::Dictionary};
@@ -18,7 +14,12 @@ use crate::{NodeId, Plugin, amounts::Dictionary};
 pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict: &mut Verdict) {
     for name in &replay.unknown {
         let place = Place::Node(name.clone());
-        verdict.violate(Rule::Place, None, Some(&place), "there is no such node, or it goes away");
+        verdict.violate(
+            Rule::Place,
+            None,
+            Some(&place),
+            "there is no such node, or it goes away",
+        );
     }
     let mut cluster = replay.cluster.clone();
     let mut used: BTreeMap<Text, NodeId> = BTreeMap::new();
@@ -31,7 +32,13 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict
                 _ => None,
             };
             let rule = Rule::Filter(refusal.plugin);
-            verdict.find(reason, rule, Some(&key_of(&binding.pod)), Some(&binding.place), refusal.detail);
+            verdict.find(
+                reason,
+                rule,
+                Some(&key_of(&binding.pod)),
+                Some(&binding.place),
+                refusal.detail,
+            );
         }
         cluster.bind(binding.class, binding.node);
         used.insert(name.clone(), binding.node);

@@ -10,13 +10,12 @@ use model::{
 };
 
 use super::{
-    Verdict,
+    Place, Verdict,
     claim::{Context, launches},
     daemon::{Daemon, daemons},
     labels::{ClaimLabels, Launched},
     supply::Supply,
     world::World,
-    Place,
 };
 use crate::{SchedNode, plugin::node_affinity::NodeLabels};
 
@@ -73,8 +72,10 @@ fn expected_node(
     context.launches = launches(&context, claim, &mut Verdict::default());
     let launched = launch(&context, claim)?;
     let taints = &pool.spec.template.spec.taints;
-    let running = daemons.iter().filter(|it| it.tolerates(taints) && it.matches(&name, &launched));
-    let kind = &launched.kind.instance_type;
+    let running = daemons
+        .iter()
+        .filter(|it| it.tolerates(taints) && it.matches(&name, &launched));
+    let kind = &launched.kind.shape;
     Some(Expected {
         daemons: running.map(Daemon::pod).collect(),
         sched_node: SchedNode {
@@ -109,7 +110,9 @@ impl World {
         for state in self.nodes.values() {
             let stays = |pod: &&Arc<Pod>| !moving.contains(&pod.metadata.key());
             let pods: Vec<_> = state.pods(snapshot).filter(stays).cloned().collect();
-            let is_held = pods.iter().any(|pod| !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node());
+            let is_held = pods
+                .iter()
+                .any(|pod| !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node());
             if !state.is_leaving || is_held {
                 staying.push(Staying {
                     sched_node: state.sched_node(snapshot),

@@ -66,7 +66,11 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, claims: &[ClaimView], pl
     } else {
         stuck.clone()
     };
-    let counted_late = if stuck.is_empty() { BTreeSet::new() } else { settled.stuck(Counting::Settled) };
+    let counted_late = if stuck.is_empty() {
+        BTreeSet::new()
+    } else {
+        settled.stuck(Counting::Settled)
+    };
     let is_in = |list: &BTreeSet<Stuck>, pod: &ObjectKey| list.iter().any(|it| it.pod == *pod);
     for it in &stuck {
         // A world in which everything binds is a possible one, so what is stuck in the other one only is open.

@@ -67,7 +67,11 @@ impl Stage {
         let claimed = plan.claims.iter().flat_map(|claim| &claim.pods);
         let existing = plan.existing.iter().flat_map(|node| &node.pods);
         let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-        let pods: Vec<_> = claimed.chain(existing).chain(unplaced).map(|pod| current(snapshot, pod)).collect();
+        let pods: Vec<_> = claimed
+            .chain(existing)
+            .chain(unplaced)
+            .map(|pod| current(snapshot, pod))
+            .collect();
         for pod in pods {
             let class = self.cluster.class_of(&pod);
             self.queue.push(Waiting {
@@ -87,7 +91,9 @@ impl Stage {
     /// Lets the nodes of these claims join, with their daemons, and keeps room on them for the pods nominated there.
     pub(super) fn release(&mut self, wave: &[usize], steering: &Steering) {
         for at in wave {
-            let Some(expected) = self.claims.get(*at).cloned() else { continue };
+            let Some(expected) = self.claims.get(*at).cloned() else {
+                continue;
+            };
             let node = self.join(expected.sched_node, Spot::Claim(*at));
             for daemon in &expected.daemons {
                 self.bind(daemon, node);
@@ -111,10 +117,12 @@ impl Stage {
             match self.place(&waiting) {
                 None => self.queue.push(waiting),
                 Some(node) if waiting.planned == Some(node) => outcome.as_planned += 1,
-                Some(node) => outcome.elsewhere.extend(self.spots.get(node.index()).map(|spot| Landed {
-                    pod: waiting.pod.metadata.key(),
-                    on: spot.clone(),
-                })),
+                Some(node) => outcome
+                    .elsewhere
+                    .extend(self.spots.get(node.index()).map(|spot| Landed {
+                        pod: waiting.pod.metadata.key(),
+                        on: spot.clone(),
+                    })),
             }
         }
     }

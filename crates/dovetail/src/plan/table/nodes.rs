@@ -12,6 +12,7 @@ const BAR: usize = 10;
 
 /// What is shown; narrow screens show less.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column that is there or not")]
 struct Layout {
     remarks: bool,
     memory_bar: bool,

@@ -9,7 +9,10 @@ use model::{
 
 use super::replay::{Binding, Replay};
 use crate::{
-    judge::{Place, Reason, Rule, Verdict, claim::{ClaimView, key_of}},
+    judge::{
+        Place, Reason, Rule, Verdict,
+        claim::{ClaimView, key_of},
+    },
     plugin::{
         Plugin,
         inter_pod_affinity::{Kind, Term},
@@ -20,7 +23,11 @@ use crate::{
 pub(super) fn check(snapshot: &Snapshot, replay: &Replay, claims: &[ClaimView], verdict: &mut Verdict) {
     let is_open = |claim: &&ClaimView| claim.open_keys().next().is_some();
     let by_place: BTreeMap<&Place, &ClaimView> = claims.iter().map(|claim| (&claim.place, claim)).collect();
-    let sides: Vec<Side<'_>> = replay.bindings.iter().map(|it| Side::new(snapshot, it, &by_place)).collect();
+    let sides: Vec<Side<'_>> = replay
+        .bindings
+        .iter()
+        .map(|it| Side::new(snapshot, it, &by_place))
+        .collect();
     for claim in claims.iter().filter(is_open) {
         let (inside, outside): (Vec<_>, Vec<_>) = sides.iter().partition(|side| side.binding.place == claim.place);
         for one in inside {
@@ -79,5 +86,11 @@ fn report(one: &Side<'_>, other: &Side<'_>, key: &Text, verdict: &mut Verdict) {
     let is_unrecorded = one.is_unrecorded(key) || other.is_unrecorded(key);
     let reason = is_unrecorded.then_some(Reason::UnrecordedDomain);
     let (pod, place) = (key_of(&one.binding.pod), &one.binding.place);
-    verdict.find(reason, Rule::Filter(Plugin::InterPodAffinity), Some(&pod), Some(place), detail);
+    verdict.find(
+        reason,
+        Rule::Filter(Plugin::InterPodAffinity),
+        Some(&pod),
+        Some(place),
+        detail,
+    );
 }

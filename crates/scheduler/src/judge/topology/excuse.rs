@@ -42,7 +42,13 @@ fn is_relaxed(snapshot: &Snapshot, pod: &Pod) -> bool {
 }
 
 fn tolerates_all_soft(toleration: &Toleration) -> bool {
-    let Toleration { key, operator, value, effect, .. } = toleration;
+    let Toleration {
+        key,
+        operator,
+        value,
+        effect,
+        ..
+    } = toleration;
     key.is_empty() && value.is_empty() && **operator == *"Exists" && **effect == *"PreferNoSchedule"
 }
 

@@ -177,7 +177,9 @@ impl Replay {
         loop {
             let before = waiting.len();
             waiting.retain(|binding| {
-                let is_admitted = cluster.refused_by_neighbours(binding.class, binding.node.index()).is_none();
+                let is_admitted = cluster
+                    .refused_by_neighbours(binding.class, binding.node.index())
+                    .is_none();
                 if is_admitted {
                     binding.bind(&mut cluster, counting);
                 }
@@ -233,7 +235,9 @@ fn stuck(snapshot: &Snapshot, cluster: &Cluster, waiting: &[&Binding]) -> BTreeS
 fn plan_pods(plan: &Plan) -> impl Iterator<Item = &Arc<Pod>> {
     let claimed = plan.claims.iter().flat_map(|claim| &claim.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-    claimed.chain(plan.existing.iter().flat_map(|node| &node.pods)).chain(unplaced)
+    claimed
+        .chain(plan.existing.iter().flat_map(|node| &node.pods))
+        .chain(unplaced)
 }
 
 /// Upstream's queue: most processors first, then most memory, then age, then identity.
