@@ -184,10 +184,15 @@ impl<'p> Race<'p> {
         }
         let realised = |at: usize| {
             let contender = &self.report.contenders[at];
-            let price = contender.realised.as_ref().map_or(contender.price, |realised| realised.price);
+            let price = contender
+                .realised
+                .as_ref()
+                .map_or(contender.price, |realised| realised.price);
             (price, rank(contender))
         };
-        let winner = (0..plans.len()).min_by_key(|entry| realised(plans[*entry].0)).unwrap_or_default();
+        let winner = (0..plans.len())
+            .min_by_key(|entry| realised(plans[*entry].0))
+            .unwrap_or_default();
         let (at, plan) = plans.swap_remove(winner);
         self.report.winner = at;
         self.report.lower_bound = self.bound(problem, winner);

@@ -249,7 +249,9 @@ impl Rules {
         }
         let mut hinted = vec![0; self.chosen.len()];
         let hints = self.hints.iter().filter(|(hinted, _)| *hinted == key);
-        hints.filter(|(_, domain)| has(&self.chosen, *domain)).for_each(|(_, domain)| put(&mut hinted, *domain));
+        hints
+            .filter(|(_, domain)| has(&self.chosen, *domain))
+            .for_each(|(_, domain)| put(&mut hinted, *domain));
         match space.narrow(state, key, &hinted) {
             Step::To(to) if !is_empty(&hinted) => Some(to),
             _ => None,

@@ -30,7 +30,10 @@ fn price(plan: &Plan) -> Price {
 /// Plans, and checks what must hold of any winner.
 fn raced(name: &str, snapshot: &workloads::Snapshot) -> Report {
     let snapshot = read(snapshot);
-    let (plan, report) = { let planned = planned(&snapshot, &Options::default()); (planned.plan, planned.report) };
+    let (plan, report) = {
+        let planned = planned(&snapshot, &Options::default());
+        (planned.plan, planned.report)
+    };
     let winner = report.winner().unwrap();
     println!(
         "{name}: bound {} winner {} {} of {:?}",

@@ -133,6 +133,7 @@ pub(crate) fn claim(
         Some(found.unwrap_or(other).into())
     };
     PlannedClaim {
+        min_types: None,
         node_pool: "default".into(),
         pods: pods.iter().map(|name| find(snapshot, name)).collect(),
         constraints: specs.collect(),
