@@ -14,11 +14,6 @@ impl Bitmap {
     }
 
     #[inline]
-    pub(crate) fn contains(&self, position: usize) -> bool {
-        self.word(position / 64) >> (position % 64) & 1 == 1
-    }
-
-    #[inline]
     pub(crate) fn insert(&mut self, position: usize) {
         if self.words.len() <= position / 64 {
             self.words.resize(position / 64 + 1, 0);

@@ -99,8 +99,7 @@ fn planned(snapshot: &Snapshot, options: &Options, is_wanted: impl Fn(&ObjectKey
     let left = run.solve();
     let mut plan = finish::plan(&mut run, &left);
     plan.unplaced.extend(ignored);
-    plan.unplaced
-        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
+    plan.unplaced.sort_by_key(|a| a.pod.metadata.key());
     let unplaced: Vec<_> = plan
         .unplaced
         .iter()
@@ -127,9 +126,7 @@ fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced]) -> Vec<Explanation> {
         };
         let entry = problem.intake.pods[pod as usize];
         let class = (entry.combo, entry.shape, entry.extra);
-        if !known.contains_key(&class) {
-            known.insert(class, of_pod(run, pod, unplaced));
-        }
+        known.entry(class).or_insert_with(|| of_pod(run, pod, unplaced));
         explanations.extend(known.get(&class).map(|like| Explanation {
             pod: key,
             ..like.clone()

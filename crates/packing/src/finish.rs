@@ -187,10 +187,8 @@ impl<'r, 'p> Finisher<'r, 'p> {
         if held.is_empty() {
             return state;
         }
-        let classes = self.run.problem.index.classes.iter();
-        let key = classes
-            .filter_map(|class| reservation_key(&class.requirements, &self.run.problem.vocabulary))
-            .next();
+        let mut classes = self.run.problem.index.classes.iter();
+        let key = classes.find_map(|class| reservation_key(&class.requirements, &self.run.problem.vocabulary));
         let mut requirements = self.run.space.state(state).requirements.clone();
         requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
         if let Some(key) = key {
@@ -258,7 +256,9 @@ impl<'r, 'p> Finisher<'r, 'p> {
     fn capacity_types(&self, options: &[u32], classes: &[u64]) -> BitSet {
         let index = &self.run.problem.index;
         let mut is_option = vec![false; index.types.len()];
-        options.iter().for_each(|entry| is_option[*entry as usize] = true);
+        for entry in options {
+            is_option[*entry as usize] = true;
+        }
         let launchable = index.offers.iter().filter(|offer| {
             offer.is_launchable && is_option[offer.entry as usize] && has(classes, offer.class as usize)
         });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::{
     host_port::HostPort,
     object::{
-        LabelSelector, Labels, Node, ObjectKey, Pod, PodAffinityTerm, PodPhase, PodSpec, Text, TopologySpreadConstraint,
+        LabelSelector, Labels, ObjectKey, Pod, PodAffinityTerm, PodPhase, PodSpec, Text, TopologySpreadConstraint,
     },
     quantity::Quantity,
     requirement::Requirements,
@@ -172,14 +172,13 @@ impl Intake {
             tolerations: spec.tolerations.clone(),
             spreads: spec.topology_spread_constraints.clone(),
         };
-        let id = match tables.written.get(&written) {
-            Some(id) => *id,
-            None => {
-                let id = self.wishes.len() as u32;
-                self.wishes.push(Wishes::new(&written, policy, vocabulary));
-                tables.written.insert(written, id);
-                id
-            }
+        let id = if let Some(id) = tables.written.get(&written) {
+            *id
+        } else {
+            let id = self.wishes.len() as u32;
+            self.wishes.push(Wishes::new(&written, policy, vocabulary));
+            tables.written.insert(written, id);
+            id
         };
         tables.written_by_parts.insert(parts, id);
         id
@@ -197,14 +196,13 @@ impl Intake {
         }
         let mut requests = pod.resources().requests();
         requests.set(ResourceName::Pods, Quantity::from_units(1));
-        let id = match tables.shapes.get(&requests) {
-            Some(id) => *id,
-            None => {
-                let id = self.shapes.len() as u32;
-                self.shapes.push(requests.clone());
-                tables.shapes.insert(requests, id);
-                id
-            }
+        let id = if let Some(id) = tables.shapes.get(&requests) {
+            *id
+        } else {
+            let id = self.shapes.len() as u32;
+            self.shapes.push(requests.clone());
+            tables.shapes.insert(requests, id);
+            id
         };
         if is_simple {
             tables.shapes_by_parts.insert(parts, id);
@@ -239,13 +237,12 @@ impl Intake {
         tables: &mut Tables,
     ) -> u32 {
         let (namespace, labels) = (&pod.metadata.namespace, &pod.metadata.labels);
-        let namespace_id = match tables.namespaces.get(namespace) {
-            Some(id) => *id,
-            None => {
-                let id = tables.namespaces.len() as u32;
-                tables.namespaces.insert(namespace.clone(), id);
-                id
-            }
+        let namespace_id = if let Some(id) = tables.namespaces.get(namespace) {
+            *id
+        } else {
+            let id = tables.namespaces.len() as u32;
+            tables.namespaces.insert(namespace.clone(), id);
+            id
         };
         let labels_id = tables.labels_id(labels, mentioned);
         let next = self.combos.len() as u32;
@@ -376,10 +373,4 @@ impl NodeLabels {
         self.names.insert(name.clone(), is_asked.then_some(key));
         is_asked
     }
-}
-
-/// The value of a node's hostname label, or its name.
-pub(crate) fn hostname(node: &Node) -> &Text {
-    let label = node.metadata.labels.get(api::labels::HOSTNAME);
-    label.unwrap_or(&node.metadata.name)
 }

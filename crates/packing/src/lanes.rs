@@ -9,11 +9,6 @@ use model::{
     resources::{ResourceList, ResourceName},
 };
 
-/// Positions of the lanes every run has.
-pub(crate) const CPU: usize = 0;
-pub(crate) const MEMORY: usize = 1;
-pub(crate) const PODS: usize = 2;
-
 const LARGEST: i128 = 1 << 61;
 
 /// The resources of a run.

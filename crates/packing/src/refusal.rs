@@ -38,13 +38,12 @@ pub(crate) fn refusals(run: &mut Run<'_>, left: &[u32]) -> Vec<Unplaced> {
     for pod in left {
         let entry = run.problem.intake.pods[*pod as usize];
         let class = (entry.combo, entry.shape, entry.extra);
-        let (kind, message) = match known.get(&class) {
-            Some(known) => known.clone(),
-            None => {
-                let reason = reason(run, *pod, entry);
-                known.insert(class, reason.clone());
-                reason
-            }
+        let (kind, message) = if let Some(known) = known.get(&class) {
+            known.clone()
+        } else {
+            let reason = reason(run, *pod, entry);
+            known.insert(class, reason.clone());
+            reason
         };
         refusals.push(Unplaced {
             pod: Arc::clone(&run.problem.pods[*pod as usize].pod),
@@ -392,7 +391,7 @@ fn met_by_types<'r>(
                 let is_compatible = |offering: &&model::instance_type::Offering| {
                     offering.is_compatible(requirements, &problem.vocabulary)
                 };
-                if row.offerings.iter().any(|offering| is_compatible(offering)) {
+                if row.offerings.iter().any(is_compatible) {
                     met.offering = true;
                     met.fits |= asked.fits(&row.allocatable);
                 }

@@ -276,7 +276,9 @@ impl Rules {
             if rule.choice != Choice::All {
                 let only = first(self.chosen.iter().copied());
                 self.chosen.fill(0);
-                only.map(|only| put(&mut self.chosen, only));
+                if let Some(only) = only {
+                    put(&mut self.chosen, only);
+                }
             }
             let entry = &space.keys[key];
             let values = positions(&self.chosen).filter_map(|ordinal| entry.values.get(ordinal).copied());

@@ -9,7 +9,7 @@ mod commit;
 mod device;
 mod guided;
 mod probe;
-pub mod replay;
+pub(crate) mod replay;
 mod rollback;
 
 use std::collections::VecDeque;

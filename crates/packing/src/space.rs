@@ -169,10 +169,6 @@ impl<'a> Space<'a> {
         &self.states[id as usize]
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.states.len()
-    }
-
     /// The position of a topology key.
     pub(crate) fn topology_key(&self, key: KeyId) -> Option<usize> {
         self.keys.iter().position(|entry| entry.key == key)

@@ -1,4 +1,5 @@
 //! Are simulations on a prepared cluster the same as planning the changed cluster from scratch?
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 

@@ -187,6 +187,7 @@ fn preferred(kind: &str, term: &Value) -> Value {
 }
 
 /// A web pod with a spread constraint; what is given replaces what is usual.
+#[allow(clippy::needless_pass_by_value, reason = "literals read better without a borrow")]
 fn spread(changes: Value) -> Value {
     let mut constraint = json!({
         "maxSkew": 1, "topologyKey": "$zone", "whenUnsatisfiable": "DoNotSchedule",
@@ -198,6 +199,7 @@ fn spread(changes: Value) -> Value {
     json!({ "labels": { "app": "web" }, "spec": { "topologySpreadConstraints": [constraint] } })
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "literals read better without a borrow")]
 fn node_affinity(operator: &str, values: Value) -> Value {
     let expression = json!({ "key": "$size", "operator": operator, "values": values });
     json!({ "spec": { "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {

@@ -139,7 +139,7 @@ impl Funnels<'_, '_> {
             return;
         };
         let none = Volumes::default();
-        let counts: Vec<_> = none.counts_with(volumes).into_iter().collect();
+        let counts: Vec<_> = none.counts_with(volumes).collect();
         let texts: Vec<_> = counts
             .iter()
             .map(|(driver, count)| format!("{count} of {driver}"))

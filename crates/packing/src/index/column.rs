@@ -1,6 +1,5 @@
 //! Which rows have at least so much of one resource.
 
-use super::Mask;
 use crate::bitmap::{intersects, put};
 
 /// The distinct values of a resource, ascending, each with the rows that have at least it.
@@ -74,13 +73,6 @@ impl Column {
     }
 }
 
-/// All rows of a mask that are in the other one too.
-pub(crate) fn keep(mask: &mut Mask, other: &[u64]) {
-    for (kept, other) in mask.iter_mut().zip(other) {
-        *kept &= other;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};
@@ -98,7 +90,9 @@ mod tests {
             }
             let mut mask = vec![0; words];
             let chosen: Vec<usize> = (0..amounts.len()).filter(|row| picked[*row]).collect();
-            chosen.iter().for_each(|row| put(&mut mask, *row));
+            for row in &chosen {
+                put(&mut mask, *row);
+            }
             prop_assert_eq!(column.largest(&mask), chosen.iter().map(|row| amounts[*row]).max());
             column.keep_at_most(asked, &mut mask);
             for (row, amount) in amounts.iter().enumerate() {

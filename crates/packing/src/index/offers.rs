@@ -68,14 +68,13 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn add(&mut self, entry: u32, row: usize, offering: &Offering) {
-        let place = match self.places.get(&offering.requirements) {
-            Some(place) => *place,
-            None => {
-                let place = self.classes.len() as u32;
-                self.places.insert(offering.requirements.clone(), place);
-                self.classes.push((offering.requirements.clone(), Vec::new()));
-                place
-            }
+        let place = if let Some(place) = self.places.get(&offering.requirements) {
+            *place
+        } else {
+            let place = self.classes.len() as u32;
+            self.places.insert(offering.requirements.clone(), place);
+            self.classes.push((offering.requirements.clone(), Vec::new()));
+            place
         };
         self.classes[place as usize].1.push(row);
         let is_reserved = offering.is_reserved(self.vocabulary);
@@ -103,7 +102,9 @@ impl<'a> Builder<'a> {
     pub(super) fn finish(self, words: usize) -> (Vec<OfferClass>, Vec<Offer>, bool) {
         let class = |(requirements, members): (Requirements, Vec<usize>)| {
             let mut rows = vec![0; words].into_boxed_slice();
-            members.into_iter().for_each(|row| put(&mut rows, row));
+            for row in members {
+                put(&mut rows, row);
+            }
             OfferClass { requirements, rows }
         };
         let has_reserved = !self.reservation_keys.is_empty();

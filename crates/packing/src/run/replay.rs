@@ -251,7 +251,9 @@ impl Run<'_> {
 }
 
 fn sorted(mut specs: Vec<RequirementSpec>) -> Vec<RequirementSpec> {
-    specs.iter_mut().for_each(|spec| spec.values.sort());
+    for spec in &mut specs {
+        spec.values.sort();
+    }
     specs.sort();
     specs
 }

@@ -113,7 +113,7 @@ fn selector_identity(selector: &LabelSelector) -> SelectorIdentity {
 
 fn filter_identity(filter: &Filter) -> FilterIdentity {
     let keys = |alternative: &Requirements| alternative.iter().map(Requirement::key).collect::<Vec<_>>();
-    let tolerations = filter.tolerations.to_vec();
+    let tolerations = filter.tolerations.clone();
     FilterIdentity {
         keys: odd_ones(filter.alternatives.iter().map(keys).collect(), Vec::cmp),
         honors_affinity: filter.honors_affinity,
