@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,9 +45,11 @@ type Cost struct {
 // Claim is one new node: its types are those that survived, in the order Solve left them (the catalogue's order).
 // CheapestPrice is the least launchable offering the requirements allow, null when no type has one.
 type Claim struct {
-	NodePool      string                                    `json:"nodePool"`
-	Pods          []string                                  `json:"pods"`
-	Requirements  []v1.NodeSelectorRequirementWithMinValues `json:"requirements"`
+	NodePool     string                                    `json:"nodePool"`
+	Pods         []string                                  `json:"pods"`
+	Requirements []v1.NodeSelectorRequirementWithMinValues `json:"requirements"`
+	// Launch are the requirements of the NodeClaim that would be created, but for the instance types.
+	Launch        []v1.NodeSelectorRequirementWithMinValues `json:"launch"`
 	InstanceTypes []string                                  `json:"instanceTypes"`
 	CheapestPrice *float64                                  `json:"cheapestPrice"`
 	Requests      corev1.ResourceList                       `json:"requests"`
@@ -124,4 +127,14 @@ func existingOf(nodes []*scheduling.ExistingNode) []Existing {
 		}
 	}
 	return used
+}
+
+// launchOf is what the NodeClaim to be created asks for. It comes last: upstream writes into the claim as it makes it.
+func launchOf(claim *scheduling.NodeClaim) []v1.NodeSelectorRequirementWithMinValues {
+	asked := claim.ToNodeClaim().Spec.Requirements
+	asked = slices.DeleteFunc(asked, func(r v1.NodeSelectorRequirementWithMinValues) bool {
+		return r.Key == corev1.LabelInstanceTypeStable
+	})
+	slices.SortStableFunc(asked, func(a, b v1.NodeSelectorRequirementWithMinValues) int { return strings.Compare(a.Key, b.Key) })
+	return asked
 }

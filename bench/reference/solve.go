@@ -88,9 +88,12 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 		if plan.Given, err = givenOf(scheduler, pods); err != nil {
 			return nil, err
 		}
+	}
+	if w.chronicles || w.byAge {
 		if written, err = newChronicle(scheduler, pods); err != nil {
 			return nil, err
 		}
+		written.byAge = w.byAge
 		w.clock.chronicle, ctx = written, watchedContext{Context: ctx, chronicle: written}
 		defer func() { w.clock.chronicle = nil }()
 	}
@@ -102,7 +105,7 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if written != nil {
+	if w.chronicles {
 		plan.Log = written.decisions
 	}
 	w.fill(ctx, plan, results)
@@ -160,6 +163,7 @@ func (w *world) fill(ctx context.Context, plan *Plan, results scheduling.Results
 	results = results.TruncateInstanceTypes(ctx, scheduling.MaxInstanceTypes)
 	for _, claim := range results.NewNodeClaims {
 		entry := described[claim]
+		entry.Launch = launchOf(claim)
 		plan.Claims = append(plan.Claims, entry)
 		if entry.CheapestPrice != nil {
 			plan.Price += *entry.CheapestPrice

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use model::{
-    object::{InstanceTypeName, Map, Metadata, ObjectKey, Pod},
+    object::{InstanceTypeName, Map, Metadata, ObjectKey, Pod, PodSpec, Toleration},
     plan::{Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
     requirement::RequirementSpec,
     resources::ResourceList,
@@ -40,7 +40,7 @@ struct Existing {
 }
 
 /// The plan in an answer of `reference solve`. What the oracle does not print (labels, annotations, the cheapest launch)
-/// stays empty; pods that stand for a buffer's room are known by name only.
+/// stays empty; pods that stand for a buffer's room are known by name only, so they ask for nothing and tolerate all.
 pub fn plan(snapshot: &Snapshot, answer: Value) -> Result<Plan> {
     let answer: Answer = serde_json::from_value(answer).context("reading the oracle's plan")?;
     let claims = answer.claims.into_iter().map(|claim| planned_claim(snapshot, claim));
@@ -90,13 +90,20 @@ fn pod(snapshot: &Snapshot, name: &str) -> Arc<Pod> {
     let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     let known = snapshot.objects().pods.get(&ObjectKey::new(namespace, name));
     known.cloned().unwrap_or_else(|| {
+        let tolerant = Toleration {
+            operator: "Exists".into(),
+            ..Toleration::default()
+        };
         let metadata = Metadata {
             namespace: namespace.into(),
             name: name.into(),
             ..Metadata::default()
         };
+        let mut spec = PodSpec::default();
+        spec.tolerations = vec![tolerant].into();
         Arc::new(Pod {
             metadata,
+            spec: Arc::new(spec),
             ..Pod::default()
         })
     })

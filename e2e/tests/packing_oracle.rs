@@ -21,7 +21,7 @@ fn differences(inputs: impl IntoIterator<Item = Input>) -> String {
     let mut reference = Reference::start().unwrap();
     let rows = inputs
         .into_iter()
-        .map(|input| differential::compare(&mut reference, &input).unwrap())
+        .map(|input| differential::compare(&mut reference, &input, differential::RUNS).unwrap())
         .filter(|row| matches!(row.verdict, Verdict::Different(_)))
         .collect();
     let report = Report { rows };

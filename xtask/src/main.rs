@@ -7,6 +7,7 @@ mod conformance;
 mod layers;
 mod packing;
 mod run;
+mod specs;
 mod test;
 mod tidy;
 
@@ -39,6 +40,8 @@ enum Task {
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
+    /// Writes the table of upstream's scheduling specs and our tests
+    Specs,
     Catalogue(catalogue::Catalogue),
 }
 
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Task::Differential(task) => packing::run("differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
+        Task::Specs => specs::run().map(|()| ExitCode::SUCCESS),
         Task::Catalogue(task) => catalogue::run(&task),
     };
     match done {
@@ -65,4 +69,30 @@ fn main() -> ExitCode {
 #[expect(clippy::disallowed_methods, reason = "the composition root of the task runner")]
 fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most of them need Go or minutes, so they are only parsed.
+    #[test]
+    fn the_commands_of_the_readme_exist() {
+        let page = std::fs::read_to_string(run::root().join("README.md")).unwrap();
+        let commands = page.lines().filter_map(|line| line.strip_prefix("$ cargo xtask "));
+        let mut count = 0;
+        for command in commands {
+            let command = command.split(" #").next().unwrap_or_default();
+            // Quotes hold a pattern together.
+            let words = command.split('\'').enumerate().flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().collect(),
+                _ => vec![part],
+            });
+            if let Err(error) = Cli::try_parse_from(std::iter::once("xtask").chain(words)) {
+                panic!("README.md: cargo xtask {command}: {error}");
+            }
+            count += 1;
+        }
+        assert!(count >= 6, "only {count} commands found in README.md");
+    }
 }

@@ -1,6 +1,7 @@
 //! What of a plan is compared? The same facts from ours and from upstream's, with names as `namespace/name`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use model::plan::{Plan, RefusalKind};
 use model::price::Price;
@@ -102,6 +103,33 @@ impl Outcome {
     }
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for claim in &self.claims {
+            let pods: Vec<&str> = claim.pods.iter().map(String::as_str).collect();
+            let requirements = serde_json::to_string(&claim.requirements).unwrap_or_default();
+            let price = claim.price.map_or_else(String::new, |price| price.to_string());
+            writeln!(
+                f,
+                "  claim {} {price} {} types {}",
+                claim.node_pool,
+                claim.types.len(),
+                pods.join(" ")
+            )?;
+            writeln!(f, "    {requirements}")?;
+        }
+        self.on_nodes
+            .iter()
+            .try_for_each(|(pod, node)| writeln!(f, "  {node} {pod}"))?;
+        self.unplaced
+            .iter()
+            .try_for_each(|(pod, why)| writeln!(f, "  unplaced {pod}: {why}"))?;
+        self.ignored
+            .iter()
+            .try_for_each(|(pod, why)| writeln!(f, "  ignored {pod}: {why}"))
+    }
+}
+
 fn our_claim(claim: &model::plan::PlannedClaim) -> Claim {
     Claim {
         pods: claim.pods.iter().map(|pod| pod.metadata.key().to_string()).collect(),
@@ -116,7 +144,7 @@ fn upstream_claim(claim: &reference::Claim) -> Claim {
     Claim {
         pods: claim.pods.iter().cloned().collect(),
         node_pool: claim.node_pool.clone(),
-        requirements: compared(&claim.requirements),
+        requirements: compared(&claim.launch),
         types: claim.instance_types.iter().cloned().collect(),
         price: claim.cheapest_price.and_then(Price::from_f64),
     }

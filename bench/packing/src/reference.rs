@@ -21,6 +21,7 @@ pub struct Reference {
 
 /// What to ask about a file.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Ask {
     /// How often to solve; upstream's answers vary.
     pub runs: u32,
@@ -28,6 +29,8 @@ pub struct Ask {
     pub workers: u32,
     /// Whether to write down each decision.
     pub log: bool,
+    /// Whether of claims with as many pods the older is tried first: upstream's sort leaves it open, ours does not.
+    pub by_age: bool,
 }
 
 impl Ask {
@@ -37,6 +40,7 @@ impl Ask {
             runs,
             workers: 1,
             log: false,
+            by_age: false,
         }
     }
 }
@@ -90,8 +94,8 @@ pub struct Claim {
     pub node_pool: String,
     /// The pods on it.
     pub pods: Vec<String>,
-    /// What it asks of a machine.
-    pub requirements: Vec<RequirementSpec>,
+    /// What the NodeClaim to be created asks of a machine, but for the types.
+    pub launch: Vec<RequirementSpec>,
     /// The types that remain.
     pub instance_types: Vec<String>,
     /// The cheapest launch.

@@ -153,7 +153,8 @@ impl Allocator {
 
     /// Makes upstream's mistake: within one attempt it remembers by a device's name whether it matches a request, so
     /// that `gpu-0` of the first instance type speaks for `gpu-0` of all others. A type may be refused whose device
-    /// would do, or kept although its device will not. Only for comparing plans with upstream's.
+    /// would do, or kept although its device will not. Only for comparing plans with upstream's. Even so a type may get
+    /// other devices than upstream gives it, if an expression cannot be evaluated on a device of the same name before.
     #[must_use]
     pub fn matching_by_name(self) -> Self {
         Self {

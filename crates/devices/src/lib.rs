@@ -26,6 +26,8 @@
 //! ```
 //!
 //! An instance type's [`TypeId`] is found once by name ([`Allocator::type_id`]); it does not depend on the NodePool.
+//! Types that come with equal devices are searched once for all of them, so a host of hundreds of types costs as many
+//! searches as it has kinds of devices.
 //!
 //! A NodeClaim, for each volume alternative: after the volume's requirements are merged the devices are searched for,
 //! with the claim's **stored** requirements and **all** its options, without this pod's keys and without the volume

@@ -90,10 +90,8 @@ fn notes(report: &report::Report, screen: &Screen) -> String {
     for assumed in &report.assumed {
         notes.push_str(&hanging("assumed  ", assumed, screen.text_width()));
     }
-    notes
-        .lines()
-        .map(|line| format!("{}\n", screen.paint(Role::Secondary, line)))
-        .collect()
+    let dimmed = notes.lines().map(|line| screen.paint(Role::Secondary, line));
+    dimmed.fold(String::new(), |notes, line| notes + &line + "\n")
 }
 
 #[cfg(test)]

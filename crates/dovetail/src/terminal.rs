@@ -64,6 +64,10 @@ pub(crate) enum Role {
 
 /// What the environment says about the terminal.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one fact each, as the environment has them"
+)]
 struct Surroundings {
     is_terminal: bool,
     columns: Option<usize>,
@@ -153,14 +157,12 @@ fn code(role: Role) -> Option<&'static str> {
         Role::Secondary => Some("2"),
         Role::Stop => Some("1;31"),
         Role::Good => Some("32"),
-        Role::Spot => Some("34"),
-        Role::OnDemand => Some("33"),
         Role::Reserved => Some("35"),
         Role::Fill(..=20) => Some("31"),
-        Role::Fill(21..=40) => Some("33"),
+        Role::OnDemand | Role::Fill(21..=40) => Some("33"),
         Role::Fill(41..=60) => Some("37"),
         Role::Fill(61..=80) => Some("36"),
-        Role::Fill(_) => Some("34"),
+        Role::Spot | Role::Fill(_) => Some("34"),
     }
 }
 

@@ -19,7 +19,12 @@ use model::{
     volume::Volumes,
 };
 
-use self::{default_spread::DefaultSpread, eligible::moving, validation::Validation, volume::Storage};
+use self::{
+    default_spread::DefaultSpread,
+    eligible::{moving, residents},
+    validation::Validation,
+    volume::Storage,
+};
 use crate::supply::label_rules;
 
 /// The pods of one planning run.
@@ -49,6 +54,8 @@ pub enum Origin {
     Pending,
     /// Its node goes away.
     Moving(NodeName),
+    /// It has one, and needs another only if its node goes away.
+    Resident(NodeName),
     /// It stands for the room a CapacityBuffer keeps.
     Buffer,
 }
@@ -84,6 +91,23 @@ impl Demand {
             demand.add(pod, Origin::Moving(node), storage);
         }
         demand.spread(snapshot);
+        demand
+    }
+
+    /// The pods that need a place, and after them those that would if their node went away.
+    pub fn with_residents(snapshot: &Snapshot) -> Self {
+        let mut demand = Self::of(snapshot);
+        let (known, storage) = (demand.pods.len(), Storage(snapshot.objects()));
+        for (node, pod) in residents(snapshot) {
+            demand.add(pod, Origin::Resident(node), storage);
+        }
+        let residents = demand.pods.split_off(known);
+        let mut others = Self {
+            pods: residents,
+            ignored: Vec::new(),
+        };
+        others.spread(snapshot);
+        demand.pods.extend(others.pods);
         demand
     }
 

@@ -67,6 +67,15 @@ impl PoolFunnel {
     pub fn blocking_stage(&self) -> Option<&Stage> {
         self.blocking.and_then(|at| self.stages.get(at))
     }
+
+    /// How far the pod comes: the place of the blocking condition among all, and what was left before it.
+    pub fn progress(&self) -> (u8, usize) {
+        let Some(at) = self.blocking else {
+            return (u8::MAX, 0);
+        };
+        let before = at.checked_sub(1).map_or(0, |before| self.stages[before].remaining);
+        (self.stages[at].constraint.place(), before)
+    }
 }
 
 /// What one condition leaves.

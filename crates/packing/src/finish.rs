@@ -339,6 +339,10 @@ impl<'r, 'p> Finisher<'r, 'p> {
         };
         let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
         pairs.extend(chosen.annotations.iter().map(|name| (*name, "true")));
+        let drivers = self.run.device_drivers(claim).join(",");
+        if !drivers.is_empty() {
+            pairs.push((api::annotations::REQUESTED_DRA_DRIVERS, &drivers));
+        }
         Map::from_pairs(
             pairs
                 .into_iter()

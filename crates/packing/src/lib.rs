@@ -9,6 +9,7 @@ pub mod bound;
 mod claims;
 pub mod cost;
 pub mod demand;
+mod device_demand;
 pub mod explain;
 mod finish;
 mod index;
@@ -17,6 +18,7 @@ mod ladder;
 mod lanes;
 mod limits;
 pub mod options;
+mod prepared;
 mod problem;
 mod refusal;
 mod reserved;
@@ -31,6 +33,7 @@ mod variant;
 use model::{plan::Plan, snapshot::Snapshot};
 
 pub use options::{Options, Packing, ReservedMode};
+pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
 
 use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};

@@ -1,10 +1,14 @@
 //! What a NodePool may still launch.
 
-use model::resources::ResourceName;
+use model::{
+    quantity::Quantity,
+    resources::{ResourceList, ResourceName},
+};
 
 use crate::{
     bitmap::is_empty,
     index::{Index, Mask},
+    lanes,
     problem::TemplateEntry,
 };
 
@@ -52,6 +56,19 @@ impl Limits {
         for (name, left) in remaining.iter_mut() {
             let largest = index.capacity(name).and_then(|column| column.largest(rows));
             *left = left.saturating_sub(largest.unwrap_or(0));
+        }
+        self.refresh(template, index);
+    }
+
+    /// Gives back what a node that goes away takes of the limits.
+    pub(crate) fn give_back(&mut self, capacity: &ResourceList, template: &TemplateEntry, index: &Index) {
+        let Some(remaining) = &mut self.remaining else { return };
+        for (name, left) in remaining.iter_mut() {
+            let freed = match name {
+                ResourceName::Nodes => lanes::offered(name, Quantity::from_units(1)),
+                _ => lanes::offered(name, capacity.amount(name.as_str())),
+            };
+            *left = left.saturating_add(freed);
         }
         self.refresh(template, index);
     }

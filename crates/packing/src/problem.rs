@@ -16,7 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Options,
-    demand::{Demand, DemandPod},
+    demand::{Demand, DemandPod, Origin},
+    device_demand::DeviceDemand,
     index::{Index, Mask},
     intake::{Intake, NodeLabels},
     lanes::{self, Lanes},
@@ -52,7 +53,9 @@ pub(crate) struct Problem {
     pub(crate) bound_requirements: Vec<Requirements>,
     pub(crate) node_requirements: Vec<Requirements>,
     pub(crate) avoider_wishes: Vec<u32>,
-    /// Pods in the order they are tried.
+    /// None when no pod claims devices, or nobody looks.
+    pub(crate) devices: Option<DeviceDemand>,
+    /// Pods in the order they are tried; residents too, who are tried only when their node goes.
     pub(crate) order: Vec<u32>,
 }
 
@@ -88,11 +91,17 @@ impl Problem {
             universe,
             ..
         } = supply;
-        let moving: FxHashSet<&Uid> = demand.pods.iter().map(|entry| entry.pod.uid()).collect();
+        let moving: FxHashSet<&Uid> = demand
+            .pods
+            .iter()
+            .filter(|entry| !is_resident(entry))
+            .map(|entry| entry.pod.uid())
+            .collect();
         let bound = BoundPods::new(snapshot, &moving);
         let avoiders: Vec<_> = bound.avoiders.iter().map(|(pod, _)| Arc::clone(pod)).collect();
         let policy = snapshot.settings().preference_policy;
         let (intake, avoider_wishes) = Intake::new(&demand.pods, &avoiders, policy, &mut vocabulary);
+        let mut devices = DeviceDemand::new(snapshot, &demand.pods, &intake, &nodes, &mut vocabulary);
         let mut labels = NodeLabels::new(intake.node_keys());
         let node_requirements = nodes
             .iter()
@@ -111,6 +120,9 @@ impl Problem {
         let is_overdrawn = |node: &StateNode| node.remaining.iter().any(|(_, left)| left.is_negative());
         let overdrawn = nodes.iter().map(is_overdrawn).collect();
         let index = index_of(&templates, &lanes, &vocabulary);
+        if let Some(devices) = &mut devices {
+            devices.number_types(&index, &nodes, &templates);
+        }
         let templates = entries(templates, &lanes, &index, &mut tolerance);
         let order = order(&demand.pods, &intake);
         Self {
@@ -135,6 +147,7 @@ impl Problem {
             bound_requirements,
             node_requirements,
             avoider_wishes,
+            devices,
             order,
         }
     }
@@ -144,6 +157,12 @@ impl Problem {
     pub(crate) fn shape(&self, shape: u32) -> &[i64] {
         let lanes = self.lanes.len();
         &self.shapes[shape as usize * lanes..(shape as usize + 1) * lanes]
+    }
+
+    /// The pods that need a place, in the order they are tried.
+    pub(crate) fn demand(&self) -> impl Iterator<Item = u32> + '_ {
+        let order = self.order.iter().copied();
+        order.filter(|pod| !is_resident(&self.pods[*pod as usize]))
     }
 
     /// What topology counts from.
@@ -165,6 +184,10 @@ impl Problem {
     pub(crate) fn node_name(&self, node: usize) -> &NodeName {
         &self.nodes[node].name
     }
+}
+
+fn is_resident(entry: &DemandPod) -> bool {
+    matches!(entry.origin, Origin::Resident(_))
 }
 
 fn lanes_of(intake: &Intake, templates: &[Template]) -> Lanes {

@@ -109,12 +109,22 @@ fn join(run: &mut Run<'_>, entry: PodEntry, step: usize, refusals: &[TemplateRef
     texts.join("; ")
 }
 
+/// What fails a pod before any NodePool is asked.
 fn attachment_error(run: &Run<'_>, entry: PodEntry) -> Option<String> {
+    let claims = run
+        .problem
+        .devices
+        .as_ref()
+        .and_then(|devices| devices.claims.get(entry.extra as usize));
+    if let Some(Err(error)) = claims {
+        return Some(error.clone());
+    }
     let extra = run.problem.intake.extras.get(entry.extra as usize)?;
     extra.volumes.as_ref()?.attachments.as_ref().err().cloned()
 }
 
-fn text(run: &mut Run<'_>, entry: PodEntry, step: usize, template: usize, refusal: &TemplateRefusal) -> String {
+/// What one NodePool answered, in upstream's words.
+pub(crate) fn text(run: &mut Run<'_>, entry: PodEntry, step: usize, template: usize, refusal: &TemplateRefusal) -> String {
     let problem = run.problem;
     let pool = problem.templates[template].template.pool.name();
     match refusal {
@@ -131,10 +141,23 @@ fn text(run: &mut Run<'_>, entry: PodEntry, step: usize, template: usize, refusa
             let wanted = wanted(run, entry, step);
             format!("incompatible requirements, {}", incompatible(run, state, &wanted))
         }
-        TemplateRefusal::VolumeRequirements(set) => {
-            let wanted = run.space.sets[*set as usize].clone();
+        TemplateRefusal::VolumeRequirements(alternative) => {
+            let wanted = run.space.sets[alternative.set as usize].clone();
             let base = base(run, entry, step, template);
-            format!("incompatible volume requirements, {}", incompatible(run, base, &wanted))
+            let mut conflicts = vec![incompatible(run, base, &wanted)];
+            conflicts.extend(alternative.hostname.as_ref().map(|wanted| not_a_new_host(run, wanted)));
+            conflicts.retain(|text| !text.is_empty());
+            format!("incompatible volume requirements, {}", conflicts.join("; "))
+        }
+        TemplateRefusal::Devices(text) => text.clone(),
+        TemplateRefusal::DeviceRequirements(state, wanted) => {
+            format!(
+                "incompatible dynamic resource requirements, {}",
+                incompatible(run, *state, wanted)
+            )
+        }
+        TemplateRefusal::DeviceTypes => {
+            "no instance type satisfies both scheduling and dynamic resource requirements".to_owned()
         }
         TemplateRefusal::Topology(state) => unsatisfiable(run, entry, step, *state),
         TemplateRefusal::Types(state) => no_type(run, entry, template, *state),
@@ -175,14 +198,15 @@ fn incompatible(run: &Run<'_>, state: StateId, wanted: &Requirements) -> String 
 
 fn hostname_conflict(run: &Run<'_>, entry: PodEntry, step: usize) -> String {
     let variant = &run.ladders.all[entry.combo as usize].variants[step];
-    let wanted = variant
-        .hostname
-        .as_ref()
-        .map(|wanted| wanted.text(&run.problem.vocabulary));
+    let wanted = variant.hostname.as_ref().map(|wanted| not_a_new_host(run, wanted));
+    format!("incompatible requirements, {}", wanted.unwrap_or_default())
+}
+
+fn not_a_new_host(run: &Run<'_>, wanted: &Requirement) -> String {
     let (key, host) = (api::labels::HOSTNAME, placeholder(run.claims.len()));
     format!(
-        "incompatible requirements, key {key}, {} not in {key} In [{host}]",
-        wanted.unwrap_or_default()
+        "key {key}, {} not in {key} In [{host}]",
+        wanted.text(&run.problem.vocabulary)
     )
 }
 

@@ -267,5 +267,5 @@ fn first(words: impl Iterator<Item = u64>) -> Option<usize> {
 /// Whether no pod of the group is on a host the pod could be on.
 fn is_first_host(counts: &HostCounts, variant: &Variant) -> bool {
     // A pod bound to hosts by name can always be first elsewhere; upstream refuses such pods unless they are moving.
-    variant.hostname.is_some() || counts.len[0] == 0 && counts.elsewhere.is_empty()
+    variant.hostname.is_some() || counts.len[0] == 0 && counts.elsewhere.iter().all(|(_, count)| *count == 0)
 }

@@ -6,8 +6,10 @@
 
 mod attempt;
 mod commit;
+mod device;
 mod guided;
 mod probe;
+mod rollback;
 
 use std::collections::VecDeque;
 
@@ -44,6 +46,20 @@ pub struct Work {
     pub opened: u64,
 }
 
+impl Work {
+    /// What was done since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            pops: self.pops - before.pops,
+            attempts: self.attempts - before.attempts,
+            probes: self.probes - before.probes,
+            words: self.words - before.words,
+            opened: self.opened - before.opened,
+        }
+    }
+}
+
 /// The state of a run.
 pub(crate) struct Run<'p> {
     pub(crate) problem: &'p Problem,
@@ -57,6 +73,10 @@ pub(crate) struct Run<'p> {
     pub(crate) limits: Vec<Limits>,
     pub(crate) template_states: Vec<StateId>,
     pub(crate) reserved: Reserved,
+    /// Nodes that take no pods in this simulation.
+    pub(crate) gone: Bitmap,
+    journal: rollback::Journal,
+    devices: Option<device::Devices>,
     extras: Extras,
     memo: Memo,
     pub(crate) rules: Rules,
@@ -84,7 +104,7 @@ struct Extras {
     claim_ports: FxHashMap<usize, Vec<(ObjectKey, Vec<model::host_port::HostPort>)>>,
     claim_volumes: FxHashMap<usize, Volumes>,
     /// Alternatives of a pod's volumes as sets, by position in the intake's extras.
-    alternatives: FxHashMap<u32, Vec<SetId>>,
+    alternatives: FxHashMap<u32, Vec<probe::Alternative>>,
 }
 
 /// What was found out and stays true.
@@ -196,6 +216,12 @@ impl<'p> Run<'p> {
             limits,
             template_states,
             reserved: Reserved::new(problem),
+            gone: Bitmap::default(),
+            journal: rollback::Journal::default(),
+            devices: problem
+                .devices
+                .as_ref()
+                .map(|devices| device::Devices::new(devices.allocator.clone())),
             extras: Extras::default(),
             memo: Memo::default(),
             rules: Rules::default(),
@@ -207,7 +233,7 @@ impl<'p> Run<'p> {
 
     /// Places what can be placed; returns the pods left over, in the order of the queue.
     pub(crate) fn solve(&mut self) -> Vec<u32> {
-        self.drain(self.problem.order.iter().copied().collect())
+        self.drain(self.problem.demand().collect())
     }
 
     /// Places what can be placed of a queue.
@@ -222,6 +248,9 @@ impl<'p> Run<'p> {
             if self.place(pod) != Outcome::Placed {
                 queue.push_back(pod);
                 lengths.insert(pod, queue.len());
+            }
+            if self.is_exhausted() {
+                break;
             }
         }
         queue.into()
@@ -273,7 +302,10 @@ impl<'p> Run<'p> {
             topology: &mut self.topology,
             tolerance: &mut self.tolerance,
         };
-        self.ladders.climb(combo as usize, step, &mut shop)
+        let groups = shop.topology.groups.len();
+        let has_step = self.ladders.climb(combo as usize, step, &mut shop);
+        self.uncount_moved(groups);
+        has_step
     }
 
     /// The host number of a claim.

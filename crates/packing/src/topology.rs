@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use model::{
     object::{
-        LabelSelector, LabelSelectorRequirement, Labels, PodAffinityTerm, Taint, Text, Toleration,
+        LabelSelector, LabelSelectorRequirement, Labels, Node, PodAffinityTerm, Taint, Text, Toleration,
         TopologySpreadConstraint,
     },
     requirement::Requirements,
@@ -196,18 +196,24 @@ impl Topology {
         for (owner, wishes, node) in avoiders {
             let node = &scene.bound.nodes[*node as usize];
             for id in self.inverse(*owner, wishes, scene, space) {
-                let key = space.vocabulary.key_name(self.keys[id as usize]);
-                if let Some(value) = node.metadata.labels.get(key) {
-                    count_value(
-                        &mut self.groups[id as usize],
-                        self.keys[id as usize],
-                        value,
-                        scene,
-                        space,
-                    );
-                }
+                self.count_avoider(id, node, 1, scene, space);
             }
         }
+    }
+
+    /// Counts a pod of the cluster that avoids others, or takes it back.
+    pub(crate) fn count_avoider(&mut self, id: GroupId, node: &Node, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
+        let key = self.keys[id as usize];
+        if let Some(value) = node.metadata.labels.get(space.vocabulary.key_name(key)) {
+            count_value(&mut self.groups[id as usize], key, value, step, scene, space);
+        }
+    }
+
+    /// Counts a pod on a node of the cluster, by its position in the scene, or takes it back.
+    pub(crate) fn count_on_node(&mut self, id: GroupId, node: u32, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
+        let group = &mut self.groups[id as usize];
+        let filter = group.filter.map(|at| &*self.filters[at as usize]);
+        count_on(group, self.keys[id as usize], filter, node, step, scene, space);
     }
 
     /// Counts a placed pod, or takes it back with a negative step.
@@ -230,6 +236,13 @@ impl Topology {
                 }
             }
         }
+    }
+
+    /// Forgets the groups from a position on.
+    pub(crate) fn truncate(&mut self, groups: usize) {
+        self.groups.truncate(groups);
+        self.keys.truncate(groups);
+        self.ids.retain(|_, id| (*id as usize) < groups);
     }
 
     /// The hosts of a word that a rule leaves open.
@@ -348,34 +361,46 @@ fn ordinal(entry: &crate::space::TopologyKey, value: &str, space: &Space<'_>) ->
 
 /// Pods the selector picks that are on nodes that take part.
 fn count_bound(group: &mut Group, key: KeyId, filter: Option<&Filter>, scene: &Scene<'_>, space: &Space<'_>) {
-    let name = space.vocabulary.key_name(key).to_owned();
     let picked: Vec<u32> = scene.bound.picked(&group.namespaces, group.selector.as_ref()).collect();
     for at in picked {
-        let node = &scene.bound.nodes[at as usize];
-        let requirements = &scene.bound_requirements[at as usize];
-        let takes_part = filter.is_none_or(|filter| filter.matches(&node.spec.taints, requirements, space.vocabulary));
-        let fallback = (key == KeyId::HOSTNAME).then_some(&node.metadata.name);
-        if let Some(value) = node.metadata.labels.get(&name).or(fallback).filter(|_| takes_part) {
-            count_value(group, key, value, scene, space);
-        }
+        count_on(group, key, filter, at, 1, scene, space);
     }
 }
 
-fn count_value(group: &mut Group, key: KeyId, value: &Text, scene: &Scene<'_>, space: &Space<'_>) {
+fn count_on(
+    group: &mut Group,
+    key: KeyId,
+    filter: Option<&Filter>,
+    at: u32,
+    step: i32,
+    scene: &Scene<'_>,
+    space: &Space<'_>,
+) {
+    let node = &scene.bound.nodes[at as usize];
+    let requirements = &scene.bound_requirements[at as usize];
+    let takes_part = filter.is_none_or(|filter| filter.matches(&node.spec.taints, requirements, space.vocabulary));
+    let fallback = (key == KeyId::HOSTNAME).then_some(&node.metadata.name);
+    let name = space.vocabulary.key_name(key);
+    if let Some(value) = node.metadata.labels.get(name).or(fallback).filter(|_| takes_part) {
+        count_value(group, key, value, step, scene, space);
+    }
+}
+
+fn count_value(group: &mut Group, key: KeyId, value: &Text, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
     if let Counts::Labels(labels) = &group.counts {
         let entry = &space.keys[labels.key];
         if let Some(ordinal) = ordinal(entry, value, space) {
-            group.add_domain(ordinal, 1);
+            group.add_domain(ordinal, step);
         }
         return;
     }
     debug_assert_eq!(key, KeyId::HOSTNAME);
     match scene.hosts.get(value) {
-        Some(host) => group.add_host(*host as usize, 1),
+        Some(host) => group.add_host(*host as usize, step),
         None => {
             if let Counts::Hosts(hosts) = &mut group.counts {
                 match hosts.elsewhere.iter_mut().find(|(name, _)| name == value) {
-                    Some((_, count)) => *count += 1,
+                    Some((_, count)) => *count = count.saturating_add_signed(step),
                     None => hosts.elsewhere.push((value.clone(), 1)),
                 }
             }

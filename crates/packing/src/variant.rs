@@ -151,6 +151,21 @@ impl Ladders {
         true
     }
 
+    /// Forgets the groups from a position on, and the steps of ladders that know them.
+    pub(crate) fn truncate(&mut self, groups: usize) {
+        let is_known = |group: &GroupId| (*group as usize) < groups;
+        for ladder in &mut self.all {
+            ladder.counted.retain(is_known);
+            ladder.avoided.retain(is_known);
+            let has_new = |variant: &Variant| variant.bonds.iter().any(|bond| !is_known(&bond.group));
+            if let Some(step) = ladder.variants.iter().position(has_new) {
+                ladder.variants.truncate(step);
+                ladder.is_exhausted = false;
+            }
+        }
+        self.matched = groups;
+    }
+
     /// Tells every combo which of the new groups it counts for.
     fn match_new_groups(&mut self, shop: &Workshop<'_, '_>) {
         for id in self.matched..shop.topology.groups.len() {

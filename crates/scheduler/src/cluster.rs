@@ -151,6 +151,11 @@ impl Cluster {
         self.nodes.get(node.index()).map(|state| &state.node.name)
     }
 
+    /// How many pods run on a node.
+    pub fn pod_count(&self, node: NodeId) -> usize {
+        self.nodes.get(node.index()).map_or(0, |state| state.pods.len())
+    }
+
     pub(crate) fn label(&self, node: NodeId, key: &str) -> Option<&Text> {
         self.nodes
             .get(node.index())

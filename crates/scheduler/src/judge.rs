@@ -9,6 +9,7 @@ mod claim;
 mod daemon;
 mod demand;
 mod existing;
+mod expected;
 mod labels;
 mod limits;
 mod min_values;
@@ -25,7 +26,12 @@ use model::{
     snapshot::Snapshot,
 };
 
-use self::{supply::Supply, world::World};
+use self::supply::Supply;
+pub(crate) use self::{
+    claim::current,
+    expected::{Expected, expected_nodes},
+    world::World,
+};
 use crate::plugin::Plugin;
 
 /// What is wrong with a plan.
@@ -87,7 +93,7 @@ pub enum Reason {
     OtherOffering,
     /// The catalogue does not say that nodes have this label; upstream takes well-known labels for granted.
     UnpromisedLabel,
-    /// A NodeOverlay promises the resource.
+    /// A NodeOverlay promises the resource, or has made upstream forget an offering's own capacity.
     Overlay,
     /// The daemon that would not fit has several node selector terms; upstream drops terms while it looks at types.
     DaemonTerms,
@@ -97,8 +103,19 @@ pub enum Reason {
     VolumePlace,
     /// Upstream measures skew only over the domains that the pod itself may use.
     SpreadPolicy,
-    /// Upstream shares one group between pods whose constraints differ in what it does not tell apart.
-    SharedGroup,
+    /// Relaxing the pod (another node affinity term, tolerating soft taints) makes upstream count from the start again,
+    /// without the pods it has placed already.
+    FreshGroup,
+    /// Pods the affinity picks run where the pod may not; upstream then lets it found a group of its own, while
+    /// kube-scheduler insists on theirs.
+    OwnGroup,
+    /// Two conditions of the pod on one label contradict each other; upstream reads them as "the label is absent".
+    Contradiction,
+    /// Upstream remembers nothing of a pod in a domain that its claim does not speak of.
+    UnrecordedDomain,
+    /// A pod was placed while its claim's domain was open, and upstream never counts it, though a later pod of the claim
+    /// settled the domain.
+    LateDomain,
     /// Nothing can be launched for the claim at once.
     NothingToLaunch,
     /// The pod is held back by scheduling gates, which upstream does not read.

@@ -3,6 +3,7 @@
 //! Three answers, from the plugins of its default profile ([`plugin`]):
 //! - [`Cluster`]: a cluster in memory, in which pods are filtered, scored and bound one by one;
 //! - [`judge`]: could every pod of a plan bind where the plan says?
+//! - [`rehearsal`]: where would the pods land if the plan were carried out?
 //!
 //! The behaviour is that of Kubernetes 1.36. Nothing here preempts: a pod without a place stays pending.
 
@@ -12,6 +13,7 @@ mod cluster;
 mod judge;
 mod node;
 pub mod plugin;
+pub mod rehearsal;
 mod topology;
 
 pub use class::ClassId;

@@ -24,6 +24,7 @@ use queue::Queue;
 use report::Report;
 use spec::{Outcome, Spec, Verdict};
 use upstream::Upstream;
+pub(crate) use upstream::{MODULE, VERSION};
 
 /// What to run, and against what.
 #[derive(Args)]
@@ -180,6 +181,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// The root of this repository.
-fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::VERSION;
 use super::spec::{Outcome, Spec, Verdict};
-use super::upstream::VERSION;
 use super::{Suite, workspace};
 
 /// A line of the JSON table.

@@ -11,7 +11,7 @@ use rig::{cache, gomod};
 use super::Suite;
 use super::spec::{self, Spec};
 
-const MODULE: &str = "sigs.k8s.io/karpenter";
+pub(crate) const MODULE: &str = "sigs.k8s.io/karpenter";
 /// The release whose behaviour is ours.
 pub(crate) const VERSION: &str = "v1.15.0";
 /// The module asks for this Go; it comes as a module too.

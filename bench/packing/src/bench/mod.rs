@@ -98,9 +98,8 @@ impl Bench {
 /// One turn of the reference, in a process of its own so that no earlier input weighs on its collector.
 fn reference_turn(input: &Input) -> Result<Vec<reference::Plan>> {
     let ask = Ask {
-        runs: 1,
         workers: WORKERS,
-        log: false,
+        ..Ask::runs(1)
     };
     Reference::start()?.solve(&input.file, ask)
 }

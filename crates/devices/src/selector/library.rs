@@ -13,7 +13,8 @@ use cel::{
     DeclarationError, Env, ExecutionError, IdedExpr, Program,
     common::{
         ast::{ComprehensionExpr, Expr, ListExpr, LiteralValue},
-        types::{CelBool, CelDouble, CelInt, CelString, Type},
+        types::{CelBool, CelDouble, CelInt, CelString, LIST_TYPE, Type},
+        value::{CowVal, Val},
     },
     extensions,
     parser::Macro,
@@ -39,6 +40,7 @@ pub(super) fn environment() -> Env {
         .and_then(|()| env.add_extension(extensions::lists))
         .and_then(|()| declare_quantities(&mut env))
         .and_then(|()| declare_versions(&mut env))
+        .and_then(|()| declare_sets(&mut env))
         .and_then(|()| env.add_macro(bind()));
     debug_assert!(declared.is_ok(), "{declared:?}");
     env
@@ -73,6 +75,49 @@ fn declare_versions(env: &mut Env) -> Result<(), DeclarationError> {
     cel::add_member_overload!(env, fn is_older_than: (Release, Release) -> CelBool, name = "isLessThan")?;
     cel::add_member_overload!(env, fn is_newer_than: (Release, Release) -> CelBool, name = "isGreaterThan")?;
     cel::add_member_overload!(env, fn compare_versions: (Release, Release) -> CelInt, name = "compareTo")
+}
+
+fn declare_sets(env: &mut Env) -> Result<(), DeclarationError> {
+    let lists = || vec![LIST_TYPE, LIST_TYPE];
+    env.add_overload("sets.contains", "list_sets_contains_list", lists(), |args| {
+        on_lists(&args, |list, part| has_all(list, part))
+    })?;
+    env.add_overload("sets.equivalent", "list_sets_equivalent_list", lists(), |args| {
+        on_lists(&args, |one, other| has_all(one, other) && has_all(other, one))
+    })?;
+    env.add_overload("sets.intersects", "list_sets_intersects_list", lists(), |args| {
+        on_lists(&args, |one, other| one.iter().any(|item| has(other, *item)))
+    })
+}
+
+fn on_lists<'b, 'v>(
+    args: &[CowVal<'b, 'v>],
+    test: fn(&[&dyn Val], &[&dyn Val]) -> bool,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [one, other] = args else {
+        return Err(ExecutionError::invalid_argument_count(2, args.len()));
+    };
+    let answer = test(&items(one.as_ref()), &items(other.as_ref()));
+    Ok(CowVal::owned(CelBool::from(answer)))
+}
+
+fn items<'b>(list: &'b (dyn Val + '_)) -> Vec<&'b dyn Val> {
+    let mut items = Vec::new();
+    if let Some(list) = list.as_iterable() {
+        let mut rest = list.iter();
+        while let Some(item) = rest.next() {
+            items.push(item);
+        }
+    }
+    items
+}
+
+fn has(list: &[&dyn Val], item: &dyn Val) -> bool {
+    list.iter().any(|other| other.equals(item))
+}
+
+fn has_all(list: &[&dyn Val], part: &[&dyn Val]) -> bool {
+    part.iter().all(|item| has(list, *item))
 }
 
 fn quantity(text: &CelString<'_>) -> Result<Amount, ExecutionError> {

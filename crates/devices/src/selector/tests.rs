@@ -171,6 +171,18 @@ fn expressions_bind_iterate_and_work_on_strings() {
             true,
         ),
         ("size(device.attributes) == 2", true),
+        (
+            r#"sets.contains(["A100", "H100"], [device.attributes["gpu.example.com"].model])"#,
+            true,
+        ),
+        (
+            r#"sets.intersects(["A100"], [device.attributes["gpu.example.com"].model])"#,
+            false,
+        ),
+        (
+            "sets.equivalent([1, 2, 2], [2, 1]) && !sets.equivalent([1], [1, 2])",
+            true,
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(verdict(text), Some(expected), "{text}");

@@ -284,3 +284,32 @@ fn device_of_one_type_does_not_speak_for_its_namesake_of_another() {
     };
     assert_eq!(orders.map(by_name), [nothing(), types(&["large", "small"])]);
 }
+
+#[test]
+fn hosts_may_be_tried_from_several_threads_with_the_same_answers() {
+    let wish = json!({ "requests": [exactly("gpu", "gpu", 1)] });
+    let run = with_pool(1).claim("c", wish).run();
+    let requirements = model::requirement::Requirements::default();
+    let types = [run.allocator.type_id("cpu").unwrap()];
+    let claims = run.allocator.claims_of(&crate::cluster::pod(&["c"])).unwrap();
+    let attempt = |number| {
+        let host = devices::Host {
+            id: devices::HostId::Claim(number),
+            node_name: None,
+            requirements: &requirements,
+            types: &types,
+            has_templates: true,
+        };
+        let allocation = run.allocator.allocate(&host, &claims, &run.vocabulary);
+        allocation.map(|allocation| allocation.types)
+    };
+    let attempt = &attempt;
+    let answers = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || attempt(number))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(answers, vec![Ok(types.to_vec()); 4]);
+}

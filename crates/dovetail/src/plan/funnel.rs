@@ -4,10 +4,11 @@
 use std::fmt::Write;
 
 use model::price::Price;
+use packing::explain::{self, Explanation, PoolFunnel};
 use serde::{Deserialize, Serialize};
 
 use super::report::usd;
-use crate::terminal::{Role, Screen, bar, grouped, hanging, hourly, monthly};
+use crate::terminal::{Role, Screen, bar, cut_in_the_middle, grouped, hanging, hourly, monthly};
 
 /// The way of one pod through the NodePool where it gets furthest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +52,60 @@ pub(crate) struct Fix {
     pub(crate) usd_h: Option<Price>,
 }
 
+impl Fix {
+    fn of(fix: &explain::Fix) -> Self {
+        let texts: Vec<_> = fix.changes.iter().map(|change| change.text.as_str()).collect();
+        let lines = fix.changes.iter().flat_map(|change| change.patch.lines());
+        Self {
+            text: texts.join("; and "),
+            patch: lines.map(|line| format!("  {line}")).collect(),
+            usd_h: fix.launch.as_ref().map(|launch| launch.price),
+        }
+    }
+}
+
+/// What there is, and every condition that leaves fewer, up to the one that leaves none.
+fn steps(funnel: &PoolFunnel) -> Vec<Step> {
+    let until = funnel.blocking.map_or(funnel.stages.len(), |at| at + 1);
+    let mut before = usize::MAX;
+    let mut steps = Vec::new();
+    for stage in &funnel.stages[..until] {
+        if stage.remaining < before {
+            steps.push(Step {
+                name: stage.constraint.name(),
+                note: stage.text.clone(),
+                left: stage.remaining,
+            });
+        }
+        before = stage.remaining;
+    }
+    steps
+}
+
 const BAR: usize = 20;
+/// Columns of a step besides name, note and bar.
+const AROUND: usize = 32;
+const LEAST_NOTE: usize = 24;
 
 impl Funnel {
+    /// The NodePool where a pod gets furthest, and what else is worth a line; none for pods that were not tried.
+    pub(crate) fn of(explanation: &Explanation) -> Option<Self> {
+        let pools = explanation.pools.iter();
+        // Of pools that are equally far the heaviest, which comes first.
+        let furthest = pools.clone().rev().max_by_key(|pool| pool.progress())?;
+        let others = pools.filter(|pool| pool.pool != furthest.pool);
+        let ruled_out = |pool: &PoolFunnel| RuledOut {
+            node_pool: pool.pool.to_string(),
+            why: pool.blocking_stage().map_or_else(String::new, |stage| stage.text.clone()),
+        };
+        Some(Self {
+            node_pool: furthest.pool.to_string(),
+            steps: steps(furthest),
+            other_pools: others.map(ruled_out).collect(),
+            fix: explanation.fixes.first().map(Fix::of),
+        })
+    }
+
     /// The condition that leaves nothing.
     pub(crate) fn stops_at(&self) -> Option<&Step> {
         self.steps.iter().find(|step| step.left == 0)
@@ -63,6 +115,8 @@ impl Funnel {
         let mut text = format!("   pool {}\n", self.node_pool);
         let name = self.steps.iter().map(|step| step.name.len()).max().unwrap_or_default();
         let note = self.steps.iter().map(|step| step.note.len()).max().unwrap_or_default();
+        let bar = if screen.has_bars() { BAR } else { 0 };
+        let note = note.min(screen.text_width().saturating_sub(name + bar + AROUND).max(LEAST_NOTE));
         let most = self.steps.first().map_or(0, |step| step.left);
         let mut before = most;
         for step in &self.steps {
@@ -77,7 +131,7 @@ impl Funnel {
             let line = format!(
                 "   {mark} {:name$}  {:note$}  {}{:>7}  {lost:>7}{}",
                 step.name,
-                step.note,
+                cut_in_the_middle(&step.note, note, screen.is_ascii),
                 shrinking(step.left, most, screen),
                 grouped(step.left as u128),
                 if is_stop { "  stops" } else { "" }
@@ -92,6 +146,9 @@ impl Funnel {
     fn render_rest(&self, screen: &Screen) -> String {
         let width = screen.text_width();
         let mut text = String::new();
+        if let Some(stop) = self.stops_at() {
+            text.push_str(&hanging("   stops at      ", &stop.note, width));
+        }
         if !self.other_pools.is_empty() {
             let pools = self
                 .other_pools
@@ -172,6 +229,7 @@ mod tests {
      arch        amd64 by nodeSelector       ████████▌░░░░░░░░░░░    246   -1,099
      zone        any                         ████████▌░░░░░░░░░░░    246
    x pool limit  limits.cpu 256, in use 252  ░░░░░░░░░░░░░░░░░░░░      0     -246  stops
+   stops at      limits.cpu 256, in use 252
    other pools   data: taint workload=data is not tolerated
    smallest fix  NodePool/general: raise limits.cpu by 12, about +$0.2448/h, +$179/mo
      -     cpu: "256"

@@ -83,9 +83,12 @@ fn source(path: &Path) -> Source {
 }
 
 fn names(args: &Args) -> String {
-    let name = |path: &std::path::PathBuf| match path.as_os_str() == "-" {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
+    let name = |path: &std::path::PathBuf| {
+        if path.as_os_str() == "-" {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        }
     };
     args.from.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -130,11 +130,10 @@ fn none_suggested() -> Failure {
 }
 
 fn region_of_nodes(snapshot: &Snapshot) -> Option<String> {
-    let nodes = snapshot.objects().nodes.iter();
+    let mut nodes = snapshot.objects().nodes.iter();
     nodes
-        .filter_map(|node| node.metadata.labels.get(REGION))
-        .next()
-        .map(|region| region.to_string())
+        .find_map(|node| node.metadata.labels.get(REGION))
+        .map(ToString::to_string)
 }
 
 /// Zones that nodes are in or NodePools name, because the table does not know the cluster's subnets.

@@ -85,12 +85,22 @@ fn pending(groups: &[Pending], pods: usize, screen: &Screen) -> String {
         let stop = stop.map_or_else(String::new, |step| format!(", stops at {}", step.name));
         let head = hanging("x  ", &format!("{who} {wants}{stop}"), screen.text_width());
         text.push_str(&head.replacen('x', &screen.paint(Role::Stop, "x"), 1));
-        text.push_str(&hanging("   ", &group.message, screen.text_width()));
-        if let Some(funnel) = &group.funnel {
-            text.push_str(&funnel.render(screen));
+        match &group.funnel {
+            Some(funnel) => text.push_str(&funnel.render(screen)),
+            None => text.push_str(&refusals(&group.message, screen)),
         }
     }
     text
+}
+
+/// Upstream's words: one refusal per NodePool, joined into one line.
+fn refusals(message: &str, screen: &Screen) -> String {
+    let refusals: Vec<_> = message.split("; ").collect();
+    let start = if refusals.len() == 1 { "   " } else { "   - " };
+    let lines = refusals
+        .iter()
+        .map(|refusal| hanging(start, refusal, screen.text_width()));
+    lines.collect()
 }
 
 fn costs(report: &Report, screen: &Screen) -> String {
@@ -105,7 +115,7 @@ fn costs(report: &Report, screen: &Screen) -> String {
     let lines = lines
         .iter()
         .map(|(start, remark)| hanging(start, remark, screen.text_width()));
-    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 fn line(name: &str, price: Price, remark: &str) -> (String, String) {

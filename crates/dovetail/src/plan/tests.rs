@@ -69,6 +69,7 @@ fn claim(pool: &str, launch: (&str, &str, &str, &str), pods: Vec<Arc<Pod>>) -> P
         node_pool: pool.into(),
         pods,
         constraints: Arc::new([]),
+        min_types: None,
         options: TypeOptions {
             names: Arc::new(["c7g.2xlarge".into(), "m7i-flex.4xlarge".into()]),
             chosen: Arc::new([0, 1]),
@@ -164,8 +165,8 @@ NEW  POOL     TYPE              CAPACITY   ZONE           $/H  PODS  CPU        
   1  general  c7g.2xlarge       spot       us-east-1a  0.1160     2  ████████▊░  88%  █████░░░░░  50%     1 type
   2  general  m7i-flex.4xlarge  on-demand  us-east-1b  0.7661     1  ██▎░░░░░░░  22%  ▋░░░░░░░░░   6%     1 type
 
-EXISTING       POOL     TYPE        ZONE        PODS  CPU                     MEMORY
-ip-10-0-12-34  general  m6i.xlarge  us-east-1a    +1  █████░░░░░  25% →  50%  ███▊░░░░░░  25% →  38%
+EXISTING       POOL     TYPE        ZONE        PODS  CPU                 MEMORY
+ip-10-0-12-34  general  m6i.xlarge  us-east-1a    +1  █████░░░░░  25→50%  ███▊░░░░░░  25→38%
 
 STAYS PENDING  2 pods
 x  Deployment/ml/train: 2 pods that each want 16 cpu, 128Gi memory

@@ -96,7 +96,7 @@ impl Table {
         for row in &self.rows {
             match row {
                 Row::Cells(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
-                Row::Line(line) => text.push_str(&format!("{line}\n")),
+                Row::Line(line) => text.extend([line.as_str(), "\n"]),
             }
         }
         text
@@ -109,13 +109,13 @@ impl Table {
             let room = width - cell.text.width();
             let (before, after) = if *align == Align::Right { (room, 0) } else { (0, room) };
             // Blanks are written only before something, so that no line ends in them.
-            if !cell.text.is_empty() {
-                line.push_str(&" ".repeat(pending + before));
-                line.push_str(&screen.paint(cell.role, &cell.text));
-                pending = after + GAP;
-            } else {
+            if cell.text.is_empty() {
                 pending += width + GAP;
+                continue;
             }
+            line.push_str(&" ".repeat(pending + before));
+            line.push_str(&screen.paint(cell.role, &cell.text));
+            pending = after + GAP;
         }
         line.push('\n');
         line

@@ -33,6 +33,19 @@ pub(super) fn moving(snapshot: &Snapshot) -> Vec<(NodeName, &Arc<Pod>)> {
     pods
 }
 
+/// The pods of nodes that stay which would have to be made anew elsewhere if their node went, in the order of both names.
+pub(super) fn residents(snapshot: &Snapshot) -> Vec<(NodeName, &Arc<Pod>)> {
+    let staying = members(snapshot).into_iter().filter(|member| !member.is_leaving());
+    let mut names: Vec<_> = staying.filter_map(|member| Some(member.node?.name())).collect();
+    names.sort_unstable();
+    let mut pods = Vec::new();
+    for name in names {
+        let movable = snapshot.pods_on_node(&name).filter(|pod| is_reschedulable(pod));
+        pods.extend(movable.map(|pod| (name.clone(), pod)));
+    }
+    pods
+}
+
 /// All of:
 /// - the pod will be made anew: it is active, or a StatefulSet's that is about to go, and no DaemonSet's or Node's;
 /// - it is not protected by `karpenter.sh/do-not-disrupt`, which counts for active pods only;

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     bitmap::{intersects, positions},
     finish, lanes,
-    refusal::counts,
+    refusal::{self, counts},
     run::TemplateRefusal,
     space::{Side, StateId, Step},
     topology::{
@@ -64,9 +64,26 @@ impl Funnels<'_, '_> {
         self.volume_zone_stage(&mut claim, walk);
         let claim = self.topology_stages(claim, template, walk);
         self.room_stages(&claim, template, walk);
+        self.device_stage(template, walk);
         self.min_values_stage(&claim, walk);
         if let Some(TemplateRefusal::Reserved(refusal)) = self.refused.answers.get(template) {
             walk.gate(Constraint::Reserved, refusal.text().to_owned(), false);
+        }
+    }
+
+    fn device_stage(&mut self, template: usize, walk: &mut Walk) {
+        let refused = self.refused;
+        let Some(answer) = refused.answers.get(template) else {
+            return;
+        };
+        let is_device = matches!(
+            answer,
+            TemplateRefusal::Devices(_) | TemplateRefusal::DeviceRequirements(..) | TemplateRefusal::DeviceTypes
+        );
+        if is_device {
+            let entry = self.run.problem.intake.pods[self.pod as usize];
+            let text = refusal::text(self.run, entry, refused.step, template, answer);
+            walk.gate(Constraint::Devices, format!("Pod spec.resourceClaims: {text}"), false);
         }
     }
 
@@ -158,6 +175,7 @@ impl Funnels<'_, '_> {
             field: self.field(api::labels::HOSTNAME),
             wanted: wanted(hostname, vocabulary),
             offered: Vec::new(),
+            is_known: true,
         };
         let text = format!("{}: a new node has a new name", self.label_text(hostname));
         walk.gate(constraint, text, hostname.is_complement());
@@ -187,6 +205,7 @@ impl Funnels<'_, '_> {
             field: self.field(name),
             wanted: wanted(requirement, vocabulary),
             offered: offered(walk.types.iter().map(Arc::as_ref), claim, key, vocabulary),
+            is_known: self.is_known(requirement),
         };
         let mut text = self.label_text(requirement);
         if !is_compatible {
@@ -200,6 +219,17 @@ impl Funnels<'_, '_> {
         walk.keep(constraint, text, |entry| {
             is_compatible && entry.requirements.intersects(&only_of(claim, key), vocabulary)
         });
+    }
+
+    /// Whether somebody has a value that a requirement names.
+    fn is_known(&self, requirement: &Requirement) -> bool {
+        let key = requirement.key();
+        let types = self.run.problem.index.types.iter().chain(self.catalogue.values());
+        let types = types.map(|entry| &entry.requirements);
+        let pools = self.run.problem.templates.iter().map(|it| &it.template.requirements);
+        let mut lists = types.chain(pools).filter_map(|it| it.get(key));
+        requirement.is_complement()
+            || lists.any(|list| !list.is_complement() && list.value_set().intersects(requirement.value_set()))
     }
 
     fn field(&self, key: &str) -> LabelField {
@@ -345,8 +375,20 @@ impl Funnels<'_, '_> {
             key: key.to_owned(),
             at,
             needed_skew,
+            open: self.open_domains(id),
         };
         (constraint, text)
+    }
+
+    fn open_domains(&self, id: GroupId) -> Vec<String> {
+        let Counts::Labels(labels) = &self.run.topology.groups[id as usize].counts else {
+            return Vec::new();
+        };
+        let entry = &self.run.space.keys[labels.key];
+        let left = self.run.rules.left(id).unwrap_or_default();
+        let values = positions(left).filter_map(|ordinal| entry.values.get(ordinal));
+        let name = |value| self.run.problem.vocabulary.value_name(entry.key, value).to_owned();
+        values.map(|value| name(*value)).collect()
     }
 
     /// The `maxSkew` that opens the emptiest domain the claim admits.

@@ -63,6 +63,14 @@ impl Run<'_> {
         if extra.has_devices && self.problem.snapshot.settings().ignore_dra_requests {
             return Some(Outcome::DevicesIgnored);
         }
+        let claims = self
+            .problem
+            .devices
+            .as_ref()
+            .and_then(|devices| devices.claims.get(entry.extra as usize));
+        if claims.is_some_and(Result::is_err) {
+            return Some(Outcome::Refused);
+        }
         let has_no_attachments = extra
             .volumes
             .as_ref()
@@ -83,7 +91,8 @@ impl Run<'_> {
                 (1 << (nodes % 64)) - 1
             };
             self.work.words += 1;
-            let mut open = all & !self.memo.nodes[candidate.fit].word(at) & self.open_hosts(at);
+            let closed = self.memo.nodes[candidate.fit].word(at) | self.gone.word(at);
+            let mut open = all & !closed & self.open_hosts(at);
             while open != 0 {
                 let node = at * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;

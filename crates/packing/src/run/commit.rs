@@ -14,9 +14,12 @@ impl Run<'_> {
         let room = &mut self.nodes.room[node * lanes..(node + 1) * lanes];
         let shape = problem.shape(candidate.entry.shape);
         room.iter_mut().zip(shape).for_each(|(room, asked)| *room -= asked);
+        self.journal
+            .placed(node, self.nodes.states[node], candidate.entry.shape);
         self.nodes.states[node] = target;
         self.nodes.pods[node].push(candidate.pod);
         self.record(candidate, node, target, problem.node_taints[node]);
+        self.take_devices(None, Some(node));
         if candidate.entry.extra != PLAIN {
             let extra = &problem.intake.extras[candidate.entry.extra as usize];
             if !extra.ports.is_empty() {
@@ -41,6 +44,10 @@ impl Run<'_> {
         self.claims.add(claim, candidate.pod, shape, target, &self.survivors);
         let taints = problem.templates[self.claims.templates[claim] as usize].taints;
         self.record(candidate, self.claim_host(claim), target, taints);
+        if candidate.entry.extra != PLAIN {
+            let rows = self.claims.mask(claim);
+            self.take_devices(Some(&rows), None);
+        }
         if candidate.entry.extra != PLAIN {
             let extra = &problem.intake.extras[candidate.entry.extra as usize];
             if !extra.ports.is_empty() {
@@ -70,10 +77,12 @@ impl Run<'_> {
         for group in &ladder.counted {
             if self.topology.counts_on(*group, state, taints, &self.space) {
                 self.topology.record(*group, host, state, 1, &self.space);
+                self.journal.counted(*group, host, state);
             }
         }
         for group in &ladder.inverse {
             self.topology.record(*group, host, state, 1, &self.space);
+            self.journal.counted(*group, host, state);
         }
     }
 }

@@ -4,7 +4,7 @@ use model::{
     host_port::{HostPort, HostPortUsage},
     instance_type::{MinValuesUnmet, needed_for_min_values},
     object::ObjectKey,
-    requirement::Requirements,
+    requirement::{Requirement, Requirements},
     vocabulary::{KeyId, ValueId},
     volume::Volumes,
 };
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::{
     Run,
     attempt::{Candidate, Outcome},
+    device::Asked,
 };
 use crate::{
     bitmap::is_empty,
@@ -31,6 +32,14 @@ pub(super) struct Opening {
     pub(super) reservations: Vec<ValueId>,
 }
 
+/// One place where a pod's volumes can be reached.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Alternative {
+    pub(crate) set: SetId,
+    /// The requirement on the hostname, which states leave out.
+    pub(crate) hostname: Option<Requirement>,
+}
+
 /// Why a NodePool does not launch a node for a pod.
 #[derive(Debug, Clone)]
 pub(crate) enum TemplateRefusal {
@@ -43,7 +52,13 @@ pub(crate) enum TemplateRefusal {
     /// Labels conflict with the pod's requirements.
     Requirements,
     /// Labels conflict with where the pod's volumes are.
-    VolumeRequirements(SetId),
+    VolumeRequirements(Alternative),
+    /// The claim cannot give the pod its devices.
+    Devices(String),
+    /// What the devices ask conflicts with the claim's labels.
+    DeviceRequirements(StateId, Requirements),
+    /// Types that fit do not have the devices, and types that have them do not fit.
+    DeviceTypes,
     /// Topology leaves no domain.
     Topology(StateId),
     /// No type is left.
@@ -115,7 +130,7 @@ impl Run<'_> {
                 .zip(room)
                 .all(|(asked, room)| asked <= room);
         if !has_room || !self.tolerance.tolerates(tolerations, problem.node_taints[node]) {
-            self.memo.nodes[candidate.fit].insert(node);
+            self.reject_node(candidate.fit, node);
             return false;
         }
         if has_hostname && !self.accepts_hostname(candidate, &problem.nodes[node].hostname) {
@@ -131,7 +146,7 @@ impl Run<'_> {
             }
             Err(is_final) => {
                 if is_final && !has_hostname {
-                    self.memo.nodes[candidate.fit].insert(node);
+                    self.reject_node(candidate.fit, node);
                 }
                 false
             }
@@ -151,10 +166,14 @@ impl Run<'_> {
         let Step::To(base) = self.space.join(state, set) else {
             return Err(false);
         };
-        let targets = self.alternatives(candidate.entry.extra);
-        for alternative in targets {
-            if let Step::To(narrower) = self.space.join(base, alternative)
+        let hostname = &self.problem.nodes[node].hostname;
+        for alternative in self.alternatives(candidate.entry.extra) {
+            let is_here = alternative.hostname.as_ref();
+            let is_here = is_here.is_none_or(|wanted| wanted.has(hostname, &self.problem.vocabulary));
+            if is_here
+                && let Step::To(narrower) = self.space.join(base, alternative.set)
                 && let Some(target) = self.rules.narrow(narrower, &self.topology, &mut self.space)
+                && self.node_has_devices(candidate.entry.extra, node)
             {
                 return Ok(target);
             }
@@ -170,7 +189,7 @@ impl Run<'_> {
     /// A host to be has a name nobody can have asked for.
     fn accepts_new_hostname(&self, candidate: Candidate) -> bool {
         let wanted = self.variant(candidate).hostname.as_ref();
-        wanted.is_none_or(model::requirement::Requirement::is_complement)
+        wanted.is_none_or(Requirement::is_complement)
     }
 
     pub(crate) fn node_takes_extras(&self, extra: u32, node: usize) -> bool {
@@ -186,20 +205,23 @@ impl Run<'_> {
     }
 
     /// The alternatives of a pod's volumes; one that asks for nothing when there are none.
-    pub(super) fn alternatives(&mut self, extra: u32) -> Vec<SetId> {
+    pub(super) fn alternatives(&mut self, extra: u32) -> Vec<Alternative> {
         if let Some(known) = self.extras.alternatives.get(&extra) {
             return known.clone();
         }
         let written = &self.problem.intake.extras[extra as usize].alternatives;
-        let mut sets: Vec<SetId> = written
-            .iter()
-            .map(|set| self.space.set(without_hostname(set)))
-            .collect();
-        if sets.is_empty() {
-            sets.push(crate::space::NO_REQUIREMENTS);
+        let mut alternatives = Vec::with_capacity(written.len().max(1));
+        for requirements in written {
+            let mut requirements = requirements.clone();
+            let hostname = requirements.remove(KeyId::HOSTNAME);
+            let set = self.space.set(requirements);
+            alternatives.push(Alternative { set, hostname });
         }
-        self.extras.alternatives.insert(extra, sets.clone());
-        sets
+        if alternatives.is_empty() {
+            alternatives.push(Alternative::default());
+        }
+        self.extras.alternatives.insert(extra, alternatives.clone());
+        alternatives
     }
 
     /// Whether a claim takes a plain pod; leaves the surviving rows in `survivors`.
@@ -339,11 +361,11 @@ impl Run<'_> {
         let alternatives = if extra.is_some() {
             self.alternatives(entry.extra)
         } else {
-            vec![crate::space::NO_REQUIREMENTS]
+            vec![Alternative::default()]
         };
         let mut last = TemplateRefusal::Requirements;
         for alternative in alternatives {
-            match self.try_alternative(candidate, start, &rows, base, alternative, relaxes_min_values) {
+            match self.try_alternative(candidate, start, &rows, base, &alternative, relaxes_min_values) {
                 Ok(opening) => return Ok(opening),
                 Err(refusal) => last = refusal,
             }
@@ -357,13 +379,31 @@ impl Run<'_> {
         start: Start,
         rows: &[u64],
         base: StateId,
-        alternative: SetId,
+        alternative: &Alternative,
         relaxes_min_values: bool,
     ) -> Result<Opening, TemplateRefusal> {
         let problem = self.problem;
-        let Step::To(narrower) = self.space.join(base, alternative) else {
-            return Err(TemplateRefusal::VolumeRequirements(alternative));
+        let is_anywhere = alternative.hostname.as_ref().is_none_or(Requirement::is_complement);
+        let Step::To(mut narrower) = self.space.join(base, alternative.set) else {
+            return Err(TemplateRefusal::VolumeRequirements(alternative.clone()));
         };
+        if !is_anywhere {
+            return Err(TemplateRefusal::VolumeRequirements(alternative.clone()));
+        }
+        let claim = start.claim.unwrap_or_else(|| self.claims.len());
+        let asked = self.ask_for_devices(candidate, start, claim)?;
+        if let Some(asked) = &asked {
+            let set = self.space.set(asked.requirements.clone());
+            narrower = match self.space.join(narrower, set) {
+                Step::To(narrower) => narrower,
+                Step::Conflict | Step::Undefined => {
+                    return Err(TemplateRefusal::DeviceRequirements(
+                        narrower,
+                        asked.requirements.clone(),
+                    ));
+                }
+            };
+        }
         let Some(mut target) = self.rules.narrow(narrower, &self.topology, &mut self.space) else {
             return Err(TemplateRefusal::Topology(narrower));
         };
@@ -379,17 +419,45 @@ impl Run<'_> {
             }
             (target, is_relaxed) = self.lower_min_values(target, &unmet);
         }
-        let claim = start.claim.unwrap_or_else(|| self.claims.len());
+        if let Some(asked) = &asked {
+            let survivors = self.survivors.iter_mut().zip(&asked.rows);
+            survivors.for_each(|(row, kept)| *row &= kept);
+            if is_empty(&self.survivors) {
+                return Err(TemplateRefusal::DeviceTypes);
+            }
+        }
         let state = self.space.state(target);
         let reservations = self
             .reserved
             .choose(Self::claim_id(claim), state, &self.survivors, &problem.index)
             .map_err(TemplateRefusal::Reserved)?;
+        self.keep_devices(asked);
         Ok(Opening {
             target,
             is_relaxed,
             reservations,
         })
+    }
+
+    /// What the pod's devices ask of a claim, going by the claim as it is: the pod's own keys do not count yet.
+    fn ask_for_devices(
+        &mut self,
+        candidate: Candidate,
+        start: Start,
+        claim: usize,
+    ) -> Result<Option<Asked>, TemplateRefusal> {
+        if candidate.entry.extra == PLAIN || self.problem.devices.is_none() {
+            return Ok(None);
+        }
+        let rows = match start.claim {
+            Some(claim) => self.claims.mask(claim),
+            None => self.limits[start.template]
+                .open()
+                .map_err(TemplateRefusal::Limit)?
+                .clone(),
+        };
+        self.ask_claim(candidate.entry.extra, claim, start.state, &rows)
+            .map_err(TemplateRefusal::Devices)
     }
 
     fn fits_with_extras(&mut self, candidate: Candidate, start: Start, rows: &[u64], target: StateId) -> bool {
@@ -514,10 +582,4 @@ fn clashes<'a>(extra: &Extra, taken: impl Iterator<Item = &'a (ObjectKey, Vec<Ho
         usage.add(key.clone(), ports.clone());
     }
     usage.check(&extra.key, &extra.ports).is_err()
-}
-
-fn without_hostname(requirements: &Requirements) -> Requirements {
-    let mut requirements = requirements.clone();
-    requirements.remove(KeyId::HOSTNAME);
-    requirements
 }

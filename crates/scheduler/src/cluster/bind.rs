@@ -1,6 +1,8 @@
 //! What changes when a class, a node or a pod comes: the counts of the plugins.
 
-use model::object::{LabelSelector, TopologySpreadConstraint};
+use std::collections::BTreeSet;
+
+use model::object::{LabelSelector, Text, TopologySpreadConstraint};
 
 use super::{AffinityEntry, Cluster, ConstraintEntry, NodeId, Spreading, TermEntry};
 use crate::{
@@ -21,25 +23,35 @@ impl Cluster {
             return;
         };
         state.bind(class, pod);
-        self.count(class, at, 1);
+        self.count(class, at, &BTreeSet::new());
     }
 
-    fn count(&mut self, class: ClassId, node: usize, pods: i64) {
+    /// [`Cluster::bind`], but no count over these topologies hears of it.
+    pub(crate) fn bind_unseen(&mut self, class: ClassId, node: NodeId, unseen: &BTreeSet<Text>) {
+        let at = node.index();
+        if let (Some(state), Some(pod)) = (self.nodes.get_mut(at), self.classes.get(class.index())) {
+            state.bind(class, pod);
+            self.count(class, at, unseen);
+        }
+    }
+
+    fn count(&mut self, class: ClassId, node: usize, unseen: &BTreeSet<Text>) {
         let Some(relations) = self.relations.get(class.index()) else {
             return;
         };
         let keys = &self.keys;
-        let domain = |key: usize| keys.get(key).and_then(|key| key.domain(node));
+        let seen = |key: &usize| unseen.is_empty() || keys.get(*key).is_some_and(|key| !unseen.contains(&key.name));
+        let domain = |key: usize| Some(key).filter(seen).and_then(|key| keys.get(key)?.domain(node));
         for at in &relations.picked_by {
             let Some(entry) = self.terms.get_mut(*at) else { continue };
             if let Some(domain) = domain(entry.key) {
-                entry.term.targets.add(domain, pods);
+                entry.term.targets.add(domain, 1);
             }
         }
         for at in &relations.owns {
             let Some(entry) = self.terms.get_mut(*at) else { continue };
             if let Some(domain) = domain(entry.key) {
-                entry.term.owners.add(domain, pods);
+                entry.term.owners.add(domain, 1);
             }
         }
         for at in &relations.near {
@@ -49,7 +61,7 @@ impl Cluster {
             for (term, counts) in entry.terms.iter().zip(&mut entry.counts) {
                 let key = self.terms.get(*term).map_or(usize::MAX, |entry| entry.key);
                 if let Some(domain) = domain(key) {
-                    counts.add(domain, pods);
+                    counts.add(domain, 1);
                 }
             }
         }
@@ -60,7 +72,7 @@ impl Cluster {
             if entry.eligible.get(node) == Some(&true)
                 && let Some(domain) = domain(entry.key)
             {
-                entry.constraint.add_pods(domain, pods);
+                entry.constraint.add_pods(domain, 1);
             }
         }
     }

@@ -114,19 +114,29 @@ impl Cluster {
             })
     }
 
-    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it: the
-    /// least first is the order that keeps all of them even.
-    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> i64 {
-        let Some(relations) = self.relations.get(class.index()) else {
-            return i64::MIN;
+    /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
+    /// least first is the order that keeps all of them even. In this order:
+    /// - what nothing counts can do no harm;
+    /// - what obeys constraints itself goes by its skew;
+    /// - what obeys none can wait, but may fill the domains that are behind;
+    /// - what obeys none and joins a domain that is ahead waits for all others.
+    pub(crate) fn tendency(&self, class: ClassId, node: NodeId) -> (u8, i64) {
+        let Some(relations) = self.relations.get(class.index()).filter(|it| !it.counted_by.is_empty()) else {
+            return (0, 0);
         };
         let entries = relations.hard.iter().chain(&relations.counted_by);
-        let skews = entries.filter_map(|at| {
+        let ahead = entries.filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
-            Some(entry.constraint.skew(domain))
+            Some(entry.constraint.skew(domain) - entry.constraint.self_match)
         });
-        skews.max().unwrap_or(i64::MIN)
+        let ahead = ahead.max().unwrap_or(0);
+        let rank = match (relations.hard.is_empty(), ahead > 0) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 3,
+        };
+        (rank, ahead)
     }
 
     fn is_near(&self, class: ClassId, node: usize) -> bool {
@@ -153,25 +163,24 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        let entries = |ats: &'_ [usize]| ats.iter().filter_map(|at| self.terms.get(*at)).collect::<Vec<_>>();
-        let is_anti = |entry: &&super::TermEntry| entry.term.kind == Kind::AntiAffinity;
-        let clear = |entry: &super::TermEntry, targets: bool| {
-            let counts = if targets {
-                &entry.term.targets
-            } else {
-                &entry.term.owners
-            };
-            self.domain(entry.key, node)
-                .is_none_or(|domain| counts.get(domain) == 0)
+        let anti = |at: &usize| {
+            self.terms
+                .get(*at)
+                .filter(|entry| entry.term.kind == Kind::AntiAffinity)
         };
-        entries(&relations.owns)
-            .into_iter()
-            .filter(is_anti)
-            .all(|entry| clear(entry, true))
-            && entries(&relations.picked_by)
-                .into_iter()
-                .filter(is_anti)
-                .all(|entry| clear(entry, false))
+        let count = |entry: &super::TermEntry, counts: &super::Counts| {
+            self.domain(entry.key, node).map_or(0, |domain| counts.get(domain))
+        };
+        relations
+            .owns
+            .iter()
+            .filter_map(anti)
+            .all(|it| count(it, &it.term.targets) == 0)
+            && relations
+                .picked_by
+                .iter()
+                .filter_map(anti)
+                .all(|it| count(it, &it.term.owners) == 0)
     }
 
     fn explain(&self, plugin: Plugin, class: ClassId, node: usize) -> String {

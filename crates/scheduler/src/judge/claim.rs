@@ -16,6 +16,7 @@ use model::{
 use super::{
     Place, Reason, Rule, Verdict,
     daemon::{Daemon, daemons},
+    expected,
     labels::{ClaimLabels, Launched},
     min_values, placement,
     supply::Supply,
@@ -34,6 +35,10 @@ pub(super) struct ClaimView {
     pub(super) labels: BTreeMap<Text, Text>,
     /// The domains that are possible, by topology key; a node without the label has none.
     pub(super) domains: BTreeMap<Text, BTreeSet<Option<Text>>>,
+    /// The labels its constraints speak of.
+    pub(super) constrained: BTreeSet<Text>,
+    /// Topology keys whose domain its NodePool leaves open.
+    pub(super) unpinned: BTreeSet<Text>,
 }
 
 impl ClaimView {
@@ -90,7 +95,7 @@ pub(super) fn check(snapshot: &Snapshot, supply: &mut Supply, plan: &Plan, verdi
             continue;
         };
         let requirements = Requirements::from_specs(claim.constraints.iter(), &mut supply.vocabulary);
-        let hostname: Text = format!("claim-{at}").into();
+        let hostname = expected::node_name(at);
         let labels = ClaimLabels::new(claim, pool, &hostname, requirements.clone(), &supply.vocabulary);
         let pods: Vec<_> = claim.pods.iter().map(|pod| current(snapshot, pod)).collect();
         placement::prepare(&pods, &mut supply.dictionary);
@@ -136,7 +141,7 @@ fn pool_of<'a>(
 }
 
 /// The pod as the cluster has it, as it will be when it comes again: the plan may carry a changed copy.
-pub(super) fn current(snapshot: &Snapshot, pod: &Arc<Pod>) -> Arc<Pod> {
+pub(crate) fn current(snapshot: &Snapshot, pod: &Arc<Pod>) -> Arc<Pod> {
     let known = snapshot.objects().pods.get(&pod.metadata.key()).unwrap_or(pod);
     if known.node_name.is_none() && !known.metadata.is_deleting() {
         return Arc::clone(known);
@@ -147,7 +152,7 @@ pub(super) fn current(snapshot: &Snapshot, pod: &Arc<Pod>) -> Arc<Pod> {
 }
 
 /// The launches that the claim allows; says what is wrong with its options on the way.
-fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mut Verdict) -> Vec<(usize, usize)> {
+pub(super) fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mut Verdict) -> Vec<(usize, usize)> {
     let place = Some(&context.place);
     if claim.options.is_empty() {
         verdict.violate(Rule::Options, None, place, "there is no instance type");
@@ -182,11 +187,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
     let (Some(kind), vocabulary) = (context.supply.types.get(at), &context.supply.vocabulary) else {
         return Vec::new();
     };
-    if !kind
-        .instance_type
-        .requirements
-        .intersects(context.requirements, vocabulary)
-    {
+    if !kind.shape.requirements.intersects(context.requirements, vocabulary) {
         // A claim that holds reservations keeps types that have none: they are never launched.
         if context.is_reserved() {
             return Vec::new();
@@ -195,7 +196,7 @@ fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(
         verdict.violate(Rule::Options, None, Some(&context.place), detail);
         return Vec::new();
     }
-    let offerings = kind.instance_type.offerings.iter().enumerate();
+    let offerings = kind.shape.offerings.iter().enumerate();
     let possible = offerings.filter(|(_, offering)| {
         offering.is_launchable(vocabulary) && offering.is_compatible(context.requirements, vocabulary)
     });
@@ -219,7 +220,7 @@ fn view(
         (key.clone(), all.collect())
     });
     let domains = domains.collect();
-    let labels = expected(context, claim)
+    let labels = expected::launch(context, claim)
         .map(|launched| launched.all())
         .unwrap_or_default();
     ClaimView {
@@ -229,23 +230,22 @@ fn view(
         taints: context.pool.spec.template.spec.taints.to_vec(),
         labels,
         domains,
+        unpinned: keys
+            .iter()
+            .filter(|key| !is_pinned(context.pool, key))
+            .cloned()
+            .collect(),
+        constrained: claim.constraints.iter().map(|spec| spec.key.as_str().into()).collect(),
     }
 }
 
-/// The launch the plan reckons with, or the first one possible.
-fn expected<'a>(context: &'a Context<'a>, claim: &PlannedClaim) -> Option<Launched<'a>> {
-    let is_cheapest = |launched: &Launched<'_>| {
-        claim.cheapest.as_ref().is_some_and(|cheapest| {
-            let has = |key: &str, value: &Option<Text>| value.as_deref() == launched.label(key);
-            launched.kind.name == cheapest.instance_type
-                && has("topology.kubernetes.io/zone", &cheapest.zone)
-                && has("karpenter.sh/capacity-type", &cheapest.capacity_type)
-        })
-    };
-    context
-        .all_launched()
-        .find(is_cheapest)
-        .or_else(|| context.all_launched().next())
+/// Whether the NodePool leaves one value for the label, or the label is the node's own name.
+fn is_pinned(pool: &NodePool, key: &str) -> bool {
+    let template = &pool.spec.template;
+    let mut requirements = template.spec.requirements.iter().filter(|it| *it.key == *key);
+    key == "kubernetes.io/hostname"
+        || template.metadata.labels.get(key).is_some()
+        || requirements.any(|it| *it.operator == *"In" && it.values.len() == 1)
 }
 
 pub(super) fn key_of(pod: &Pod) -> ObjectKey {

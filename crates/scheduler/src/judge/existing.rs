@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{object::Text, snapshot::Snapshot};
 
-use super::{Place, Reason, Rule, Verdict, claim::key_of, daemon::daemons, topology::Replay, world::World};
+use super::{
+    Place, Reason, Rule, Verdict, claim::key_of, daemon::daemons, placement::contradicts, topology::Replay,
+    world::World,
+};
 use crate::{NodeId, Plugin, amounts::Dictionary};
 
 /// Room, taints, labels, ports and volumes, pod by pod; each sees those before it.
@@ -25,6 +28,7 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, replay: &Replay, verdict
         if let Err(refusal) = cluster.filter_without_neighbours(binding.class, binding.node) {
             let reason = match refusal.plugin {
                 Plugin::NodeUnschedulable => Some(Reason::Cordoned),
+                Plugin::NodeAffinity if contradicts(&binding.pod.spec) => Some(Reason::Contradiction),
                 _ => None,
             };
             let rule = Rule::Filter(refusal.plugin);

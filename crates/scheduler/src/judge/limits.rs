@@ -66,5 +66,5 @@ fn capacities<'a>(claim: &'a PlannedClaim, supply: &'a Supply) -> impl Iterator<
         .options
         .iter()
         .filter_map(|name| supply.types.get(supply.position(name)?));
-    kinds.map(|kind| (kind.name.as_str(), &kind.instance_type.capacity))
+    kinds.map(|kind| (kind.name.as_str(), &kind.shape.capacity))
 }

@@ -43,7 +43,7 @@ fn distinct(context: &Context<'_>, claim: &PlannedClaim, key: &str, admits: Opti
     let mut values = BTreeSet::new();
     for at in claim.options.iter().filter_map(|name| context.supply.position(name)) {
         let kind = context.supply.types.get(at);
-        let declared = kind.and_then(|kind| kind.instance_type.requirements.get(id));
+        let declared = kind.and_then(|kind| kind.shape.requirements.get(id));
         values.extend(declared.into_iter().flat_map(Requirement::values));
     }
     let counts = |value: &&model::vocabulary::ValueId| admits.is_none_or(|it| it.admits(**value, vocabulary));

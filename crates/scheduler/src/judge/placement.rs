@@ -7,7 +7,10 @@ use std::{
 
 use model::{
     host_port::HostPort,
+    instance_type::Offering,
     object::{ObjectKey, Pod, PodSpec},
+    requirement::{Requirement, Requirements},
+    vocabulary::Vocabulary,
 };
 
 use super::{
@@ -20,7 +23,9 @@ use super::{
 use crate::{
     amounts::Dictionary,
     plugin::{
-        Plugin, node_affinity, node_ports, node_volume_limits, taint_toleration,
+        Plugin, node_affinity, node_ports,
+        node_resources_fit::Insufficient,
+        node_volume_limits, taint_toleration,
         volume_binding::{self, PodVolumes},
         volume_zone,
     },
@@ -75,17 +80,45 @@ fn check_labels(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict)
             choices.any(|launched| !node_affinity::admits(&pod.spec, "", &launched))
         });
         if let Some(launched) = refused {
-            let unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
+            let is_unpromised = asked_keys(&pod.spec).any(|key| !launched.promises(key));
             let detail = format!("the labels of a {} are not those the pod asks for", launched.kind.name);
             let (rule, key) = (Rule::Filter(Plugin::NodeAffinity), key_of(pod));
-            let reason = unpromised.then_some(Reason::UnpromisedLabel);
+            let contradicts = contradicts(&pod.spec).then_some(Reason::Contradiction);
+            let reason = contradicts.or(is_unpromised.then_some(Reason::UnpromisedLabel));
             verdict.find(reason, rule, Some(&key), Some(&context.place), detail);
         }
     }
 }
 
+/// Whether node selector and a term of the node affinity leave no value for a label that some of them wants to be there.
+pub(super) fn contradicts(spec: &PodSpec) -> bool {
+    let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
+    let required = affinity.and_then(|it| it.required.as_ref());
+    let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
+    terms.iter().any(|term| {
+        let mut vocabulary = Vocabulary::new();
+        let labels = spec.node_selector.iter().map(|(key, value)| (&**key, &**value));
+        let mut all: Vec<Requirement> = Requirements::from_labels(labels, &mut vocabulary)
+            .iter()
+            .cloned()
+            .collect();
+        for written in &term.match_expressions {
+            if let Ok(operator) = written.operator.parse() {
+                let values = written.values.iter().map(|value| &**value);
+                all.push(Requirement::parse(&written.key, operator, values, &mut vocabulary));
+            }
+        }
+        let mut together = Requirements::default();
+        for requirement in all.iter().cloned() {
+            together.add(requirement, &vocabulary);
+        }
+        let is_wanted = |it: &Requirement| all.iter().any(|one| one.key() == it.key() && !one.is_empty());
+        together.iter().any(|it| it.is_empty() && is_wanted(it))
+    })
+}
+
 /// The labels a pod's node selector and required node affinity speak of.
-fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
+pub(super) fn asked_keys(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let affinity = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
     let required = affinity.and_then(|it| it.required.as_ref());
     let terms = required.map_or(&[][..], |it| &it.node_selector_terms);
@@ -146,8 +179,11 @@ fn check_room(context: &Context<'_>, pods: &[Arc<Pod>], verdict: &mut Verdict) {
         match total.exceeds(&launched.offering.allocatable, launched.offering.allowed_pods) {
             None => entry.fits += 1,
             Some(what) => {
-                entry.lacks = Some(what.map_or_else(|| "pods".to_owned(), |at| dictionary.name(at).to_owned()));
-                entry.fits_elsewhere |= context.is_reserved() && total.fits_any(launched.kind);
+                entry.lacks = Some(match what {
+                    Insufficient::Pods => "pods".to_owned(),
+                    Insufficient::Resource(at) => dictionary.name(at).to_owned(),
+                });
+                entry.fits_elsewhere |= fits_elsewhere(context, &total, launched.kind);
                 entry.has_terms |= running.iter().any(|it| it.has_terms);
             }
         }
@@ -163,7 +199,7 @@ struct Short {
     fits: usize,
     lacks: Option<String>,
     has_terms: bool,
-    /// An offering that the claim gave up for reserved capacity has the room.
+    /// An offering that will not be launched has the room.
     fits_elsewhere: bool,
 }
 
@@ -171,7 +207,7 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
     let (Some(lacks), Some(kind)) = (&short.lacks, context.supply.types.get(kind)) else {
         return;
     };
-    let reason = if is_overlaid(context, lacks) {
+    let reason = if is_overlaid(context, kind, lacks) {
         Some(Reason::Overlay)
     } else if short.fits > 0 || short.fits_elsewhere {
         Some(Reason::OtherOffering)
@@ -185,12 +221,29 @@ fn report_room(context: &Context<'_>, kind: usize, short: &Short, verdict: &mut 
     verdict.find(reason, rule, None, Some(&context.place), detail);
 }
 
-fn is_overlaid(context: &Context<'_>, resource: &str) -> bool {
-    let overlays = &context.snapshot.objects().node_overlays;
+/// Whether a NodeOverlay promises the resource, or has changed the price of an offering with overrides of its own, which
+/// upstream then forgets.
+fn is_overlaid(context: &Context<'_>, kind: &Type, resource: &str) -> bool {
+    let has_override = |it: &Offering| !it.capacity_override.is_empty() || it.overhead_override.is_some();
+    let forgets = kind.shape.offerings.iter().any(has_override);
+    let mut overlays = context.snapshot.objects().node_overlays.iter();
     context.snapshot.settings().feature_gates.node_overlay
-        && overlays
-            .iter()
-            .any(|overlay| overlay.spec.capacity.get(resource).is_some())
+        && overlays.any(|overlay| {
+            let spec = &overlay.spec;
+            let prices = spec.price.is_some() || spec.price_adjustment.is_some();
+            spec.capacity.get(resource).is_some() || prices && forgets
+        })
+}
+
+/// Whether an offering has the room that upstream looks at though it is not launched: one of a full reservation, or one
+/// that the claim gave up for reserved capacity.
+fn fits_elsewhere(context: &Context<'_>, total: &Wanted, kind: &Type) -> bool {
+    let vocabulary = &context.supply.vocabulary;
+    let mut offerings = kind.shape.offerings.iter().zip(&kind.offerings);
+    offerings.any(|(offering, view)| {
+        let is_seen = context.is_reserved() || offering.is_compatible(context.requirements, vocabulary);
+        offering.is_available && is_seen && total.exceeds(&view.allocatable, view.allowed_pods).is_none()
+    })
 }
 
 /// What pods want together.
@@ -208,18 +261,16 @@ impl Wanted {
         self.pods += 1;
     }
 
-    fn fits_any(&self, kind: &Type) -> bool {
-        let mut offerings = kind.offerings.iter();
-        offerings.any(|it| self.exceeds(&it.allocatable, it.allowed_pods).is_none())
-    }
-
-    /// The first resource there is too little of; `Some(None)` when it is the number of pods.
-    fn exceeds(&self, allocatable: &[i64], allowed_pods: i64) -> Option<Option<usize>> {
+    /// The first thing there is too little of.
+    fn exceeds(&self, allocatable: &[i64], allowed_pods: i64) -> Option<Insufficient> {
         if self.pods > allowed_pods {
-            return Some(None);
+            return Some(Insufficient::Pods);
         }
         let over = |(at, amount): &(&usize, &i64)| **amount > allocatable.get(**at).copied().unwrap_or(0);
-        self.amounts.iter().find(over).map(|(at, _)| Some(*at))
+        self.amounts
+            .iter()
+            .find(over)
+            .map(|(at, _)| Insufficient::Resource(*at))
     }
 }
 
@@ -268,7 +319,7 @@ fn check_reach(context: &Context<'_>, key: &ObjectKey, volumes: &PodVolumes, ver
 fn check_limits(context: &Context<'_>, wanted: &[(Arc<str>, Arc<str>)], verdict: &mut Verdict) {
     let kinds: BTreeSet<usize> = context.launches.iter().map(|(kind, _)| *kind).collect();
     for kind in kinds.iter().filter_map(|at| context.supply.types.get(*at)) {
-        let limits = &kind.instance_type.volume_limits;
+        let limits = &kind.shape.volume_limits;
         if let Some(driver) = node_volume_limits::exceeded(wanted, &BTreeSet::new(), limits) {
             let detail = format!("more volumes of {driver} than a {} attaches", kind.name);
             let rule = Rule::Filter(Plugin::NodeVolumeLimits);

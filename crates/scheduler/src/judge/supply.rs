@@ -27,7 +27,7 @@ pub(super) struct Supply {
 #[derive(Debug)]
 pub(super) struct Type {
     pub(super) name: InstanceTypeName,
-    pub(super) instance_type: InstanceType,
+    pub(super) shape: InstanceType,
     pub(super) labels: Promised,
     pub(super) offerings: Vec<OfferingView>,
 }
@@ -37,6 +37,7 @@ pub(super) struct Type {
 pub(super) struct OfferingView {
     pub(super) labels: Promised,
     pub(super) allocatable: Vec<i64>,
+    pub(super) resources: ResourceList,
     pub(super) allowed_pods: i64,
 }
 
@@ -88,14 +89,9 @@ impl Supply {
 }
 
 impl Type {
-    fn new(
-        name: InstanceTypeName,
-        instance_type: InstanceType,
-        vocabulary: &Vocabulary,
-        dictionary: &mut Dictionary,
-    ) -> Self {
-        let rows = instance_type.allocatable_rows();
-        let offerings = instance_type.offerings.iter().map(|offering| {
+    fn new(name: InstanceTypeName, shape: InstanceType, vocabulary: &Vocabulary, dictionary: &mut Dictionary) -> Self {
+        let rows = shape.allocatable_rows();
+        let offerings = shape.offerings.iter().map(|offering| {
             let row = rows
                 .iter()
                 .find(|row| row.offerings.iter().any(|it| std::ptr::eq(*it, offering)));
@@ -104,17 +100,15 @@ impl Type {
                 labels: Promised::of(&offering.requirements, vocabulary),
                 allowed_pods: allocatable.amount("pods").value(),
                 allocatable: dictionary.dense(&allocatable),
+                resources: allocatable,
             }
         });
-        let (offerings, labels) = (
-            offerings.collect(),
-            Promised::of(&instance_type.requirements, vocabulary),
-        );
+        let (offerings, labels) = (offerings.collect(), Promised::of(&shape.requirements, vocabulary));
         Self {
             name,
+            shape,
             labels,
             offerings,
-            instance_type,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the one the plan expects. What fails only in one of them is a doubt.
 
 mod anti_affinity;
+mod excuse;
 mod replay;
 
 use std::collections::BTreeSet;
@@ -17,9 +18,8 @@ use model::{
 };
 
 pub(super) use self::replay::Replay;
-use self::replay::WorldKind;
+use self::replay::{Counting, WorldKind};
 use super::{Place, Reason, Rule, Verdict, claim::ClaimView, existing, world::World};
-use crate::plugin::{Plugin, node_affinity};
 
 /// All labels that constraints and terms speak of.
 pub(super) fn keys(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<Text> {
@@ -45,43 +45,41 @@ fn keys_of(pod: &Pod) -> impl Iterator<Item = Text> {
         .chain(side(|affinity| affinity.pod_anti_affinity.as_ref()))
 }
 
-/// Whether a constraint counts nodes that the pod's own node affinity rules out.
-fn is_wide(pod: &Pod) -> bool {
-    let mut constraints = pod.spec.topology_spread_constraints.iter();
-    node_affinity::is_constrained(&pod.spec) && constraints.any(|it| *it.node_affinity_policy == *"Ignore")
-}
-
 /// A pod that no order could bind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stuck {
     pub(super) pod: ObjectKey,
     pub(super) place: Place,
     pub(super) rule: Rule,
-    /// The node's domain is open for a key the pod is constrained by.
-    pub(super) is_open: bool,
-    /// The pod measures skew over domains that it may not use itself.
-    pub(super) is_wide: bool,
+    /// Why upstream may have put it there all the same.
+    pub(super) excuse: Option<Reason>,
 }
 
 pub(super) fn check(snapshot: &Snapshot, world: &World, claims: &[ClaimView], plan: &Plan, verdict: &mut Verdict) {
     let settled = Replay::new(snapshot, world, claims, plan, WorldKind::Settled);
     existing::check(snapshot, world, &settled, verdict);
     anti_affinity::check(snapshot, &settled, claims, verdict);
-    let stuck = settled.stuck();
+    let stuck = settled.stuck(Counting::All);
     let has_open = claims.iter().any(|claim| claim.open_keys().next().is_some());
     let expected: BTreeSet<Stuck> = if has_open {
-        Replay::new(snapshot, world, claims, plan, WorldKind::Expected).stuck()
+        Replay::new(snapshot, world, claims, plan, WorldKind::Expected).stuck(Counting::All)
     } else {
         stuck.clone()
     };
-    let is_known = |list: &BTreeSet<Stuck>, pod: &ObjectKey| list.iter().any(|it| it.pod == *pod);
+    let counted_late = if stuck.is_empty() {
+        BTreeSet::new()
+    } else {
+        settled.stuck(Counting::Settled)
+    };
+    let is_in = |list: &BTreeSet<Stuck>, pod: &ObjectKey| list.iter().any(|it| it.pod == *pod);
     for it in &stuck {
-        let is_open = it.is_open && !is_known(&expected, &it.pod);
-        let is_wide = it.is_wide && it.rule == Rule::Filter(Plugin::PodTopologySpread);
-        let reason = is_open.then_some(Reason::OpenDomain);
-        report(it, reason.or(is_wide.then_some(Reason::SpreadPolicy)), verdict);
+        // A world in which everything binds is a possible one, so what is stuck in the other one only is open.
+        let is_open = !is_in(&expected, &it.pod);
+        let is_late = !is_in(&counted_late, &it.pod);
+        let reason = is_open.then_some(Reason::OpenDomain).or(it.excuse);
+        report(it, reason.or(is_late.then_some(Reason::LateDomain)), verdict);
     }
-    for it in expected.iter().filter(|it| !is_known(&stuck, &it.pod)) {
+    for it in expected.iter().filter(|it| !is_in(&stuck, &it.pod)) {
         report(it, Some(Reason::OpenDomain), verdict);
     }
 }

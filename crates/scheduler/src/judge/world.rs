@@ -13,7 +13,7 @@ use crate::node::{SchedNode, attached, volume_limits};
 
 /// A node, a claim, or both.
 #[derive(Debug, Clone)]
-pub(super) struct StateNode {
+pub(crate) struct StateNode {
     pub(super) name: Text,
     pub(super) node: Option<Arc<Node>>,
     pub(super) claim: Option<Arc<NodeClaim>>,
@@ -23,12 +23,12 @@ pub(super) struct StateNode {
 
 /// All nodes by name; a claim whose node has not registered under the claim's name.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(crate) struct World {
     pub(super) nodes: BTreeMap<Text, StateNode>,
 }
 
 impl World {
-    pub(super) fn new(snapshot: &Snapshot) -> Self {
+    pub(crate) fn new(snapshot: &Snapshot) -> Self {
         let mut nodes = BTreeMap::new();
         for node in snapshot.objects().nodes.iter() {
             let state = StateNode::of_node(snapshot, node);

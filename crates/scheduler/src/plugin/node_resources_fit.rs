@@ -68,15 +68,15 @@ mod tests {
             allowed_pods: 3,
             pods,
         };
-        let cases: [(&[(usize, i64)], i64, Option<Insufficient>); 5] = [
-            (&[(0, 100)], 2, None),
-            (&[(0, 101)], 2, Some(Insufficient::Resource(0))),
-            (&[(1, 1)], 2, Some(Insufficient::Resource(1))),
-            (&[(7, 1)], 2, Some(Insufficient::Resource(7))),
-            (&[], 3, Some(Insufficient::Pods)),
+        let cases = [
+            (vec![(0, 100)], 2, None),
+            (vec![(0, 101)], 2, Some(Insufficient::Resource(0))),
+            (vec![(1, 1)], 2, Some(Insufficient::Resource(1))),
+            (vec![(7, 1)], 2, Some(Insufficient::Resource(7))),
+            (vec![], 3, Some(Insufficient::Pods)),
         ];
         for (requests, pods, expected) in cases {
-            assert_eq!(insufficient(requests, room(pods)), expected, "{requests:?}");
+            assert_eq!(insufficient(&requests, room(pods)), expected, "{requests:?}");
         }
     }
 

@@ -12,6 +12,7 @@ fn price<E: Error>(dollars: f64) -> Result<Price, E> {
     Price::from_f64(dollars).ok_or_else(|| E::custom(format_args!("{dollars} is not an amount of dollars")))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 pub(crate) fn serialize<S: Serializer>(price: &Price, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(number(*price))
 }
@@ -24,6 +25,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 pub(crate) mod maybe {
     use super::{Deserialize, Deserializer, Price, Serializer, number, price};
 
+    #[expect(clippy::ref_option, reason = "serde passes fields by reference")]
     pub(crate) fn serialize<S: Serializer>(price: &Option<Price>, serializer: S) -> Result<S::Ok, S::Error> {
         match price {
             Some(price) => serializer.serialize_some(&number(*price)),

@@ -12,6 +12,7 @@ const BAR: usize = 10;
 
 /// What is shown; narrow screens show less.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column that is there or not")]
 struct Layout {
     remarks: bool,
     memory_bar: bool,
@@ -32,7 +33,7 @@ const WIDE: Layout = Layout {
 };
 
 /// From all there is to the least, in the order things are given up.
-const LAYOUTS: [Layout; 7] = {
+const LAYOUTS: [Layout; 6] = {
     let bare = Layout { remarks: false, ..WIDE };
     let numbers = Layout {
         memory_bar: false,
@@ -43,27 +44,32 @@ const LAYOUTS: [Layout; 7] = {
         ..numbers
     };
     let zoneless = Layout { zone: false, ..short };
-    let poolless = Layout {
-        pool: false,
-        ..zoneless
-    };
     [
         WIDE,
         bare,
         numbers,
         short,
         zoneless,
-        poolless,
-        Layout { name: 24, ..poolless },
+        Layout {
+            pool: false,
+            ..zoneless
+        },
     ]
 };
 
-/// The first layout whose table fits, or the narrowest.
-fn fitted(screen: &Screen, table: impl Fn(Layout) -> Table) -> String {
+/// Names are cut no shorter than this.
+const SHORTEST_NAME: usize = 12;
+
+/// The first layout whose table fits, or the narrowest with its longest names cut.
+fn fitted(screen: &Screen, longest_name: usize, table: impl Fn(Layout) -> Table) -> String {
     let width = screen.text_width();
-    let fitting = LAYOUTS.into_iter().map(&table).find(|table| table.width() <= width);
+    if let Some(fitting) = LAYOUTS.into_iter().map(&table).find(|table| table.width() <= width) {
+        return fitting.render(screen);
+    }
     let narrowest = LAYOUTS.last().copied().unwrap_or(WIDE);
-    fitting.unwrap_or_else(|| table(narrowest)).render(screen)
+    let over = table(narrowest).width().saturating_sub(width);
+    let name = longest_name.saturating_sub(over).max(SHORTEST_NAME);
+    table(Layout { name, ..narrowest }).render(screen)
 }
 
 /// One row: a node, or several of one kind.
@@ -82,7 +88,8 @@ pub(super) fn new(nodes: &[NewNode], with_pods: bool, screen: &Screen) -> String
     } else {
         nodes.iter().map(single).collect()
     };
-    fitted(screen, |layout| {
+    // The narrowest layout of this table has no names to cut.
+    fitted(screen, 0, |layout| {
         let mut table = Table::default();
         new_columns(&mut table, layout, is_grouped);
         for row in &rows {
@@ -175,7 +182,12 @@ fn new_cells(row: &Row<'_>, layout: Layout, is_grouped: bool, screen: &Screen) -
 }
 
 pub(super) fn existing(nodes: &[ExistingNode], with_pods: bool, screen: &Screen) -> String {
-    fitted(screen, |layout| {
+    let longest = nodes
+        .iter()
+        .map(|node| node.name.chars().count())
+        .max()
+        .unwrap_or_default();
+    fitted(screen, longest, |layout| {
         let mut table = Table::default();
         table.column("EXISTING", Align::Left);
         if layout.pool {
@@ -277,7 +289,7 @@ fn growth(before: (u64, u64), after: (u64, u64), with_bar: bool, screen: &Screen
     let (Some(was), Some(percent)) = (share(before), share(after)) else {
         return "-".into();
     };
-    let text = format!("{was:>3}% {} {percent:>3}%", screen.arrow());
+    let text = format!("{was:>3}{}{percent:>2}%", screen.arrow());
     Cell::new(Role::Fill(percent), barred(after, text, with_bar, screen))
 }
 

@@ -11,12 +11,13 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{Stuck, is_wide, keys_of};
+use super::{Stuck, excuse::excuse, keys_of};
 use crate::{
     ClassId, Cluster, NodeId, SchedNode, Spreading,
     judge::{
         Place, Rule,
         claim::{ClaimView, current},
+        placement::asked_keys,
         world::World,
     },
 };
@@ -37,16 +38,42 @@ pub(in crate::judge) struct Binding {
     pub(in crate::judge) class: ClassId,
     pub(in crate::judge) node: NodeId,
     pub(in crate::judge) place: Place,
-    is_open: bool,
+    /// Topologies in which the node's domain was open when the pod was placed.
+    late: BTreeSet<Text>,
+}
+
+/// Which pods count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::judge) enum Counting {
+    /// All, as for the scheduler.
+    All,
+    /// Those whose domain was settled when they were placed, as for upstream.
+    Settled,
 }
 
 /// The cluster before the plan, with the plan's nodes, and the pods to bind.
 #[derive(Debug)]
 pub(in crate::judge) struct Replay {
+    snapshot: Snapshot,
     pub(in crate::judge) cluster: Cluster,
     pub(in crate::judge) bindings: Vec<Binding>,
     /// Nodes of the cluster that a plan speaks of and that do not exist.
     pub(in crate::judge) unknown: Vec<Text>,
+}
+
+impl Binding {
+    fn bind(&self, cluster: &mut Cluster, counting: Counting) {
+        match counting {
+            Counting::All => cluster.bind(self.class, self.node),
+            Counting::Settled => cluster.bind_unseen(self.class, self.node, &self.late),
+        }
+    }
+}
+
+/// Whether placing the pod settles the claim's domain: it asks for labels of this key, or has a constraint, a term or a
+/// volume that may.
+fn speaks_of(pod: &Pod, key: &Text) -> bool {
+    !pod.spec.volumes.is_empty() || keys_of(pod).any(|it| it == *key) || asked_keys(&pod.spec).any(|it| *it == **key)
 }
 
 impl Replay {
@@ -58,6 +85,7 @@ impl Replay {
         kind: WorldKind,
     ) -> Self {
         let mut replay = Self {
+            snapshot: snapshot.clone(),
             cluster: Cluster::new(snapshot, Spreading::Configured),
             bindings: Vec::new(),
             unknown: Vec::new(),
@@ -69,7 +97,7 @@ impl Replay {
                 Some(node) => {
                     let place = Place::Node(planned.name.as_str().into());
                     for pod in &planned.pods {
-                        replay.add_binding(current(snapshot, pod), *node, place.clone(), &BTreeSet::new());
+                        replay.add_binding(current(snapshot, pod), *node, place.clone(), BTreeSet::new());
                     }
                 }
                 None => replay.unknown.push(planned.name.as_str().into()),
@@ -79,25 +107,17 @@ impl Replay {
         replay
     }
 
-    /// The nodes there are, with their pods but for those that move. A node that goes away is gone once nothing holds it.
     fn add_world(&mut self, snapshot: &Snapshot, world: &World, plan: &Plan) -> BTreeMap<Text, NodeId> {
         let moving: BTreeSet<ObjectKey> = plan_pods(plan).map(|pod| pod.metadata.key()).collect();
         let mut nodes = BTreeMap::new();
-        for state in world.nodes.values() {
-            let staying = |pod: &&Arc<Pod>| !moving.contains(&pod.metadata.key());
-            let pods: Vec<_> = state.pods(snapshot).filter(staying).collect();
-            let is_held = pods
-                .iter()
-                .any(|pod| !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node());
-            if state.is_leaving && !is_held {
-                continue;
-            }
-            let node = self.cluster.add_node(state.sched_node(snapshot));
-            for pod in pods {
+        for staying in world.staying(snapshot, &moving) {
+            let name = staying.sched_node.name.clone();
+            let node = self.cluster.add_node(staying.sched_node);
+            for pod in &staying.pods {
                 let class = self.cluster.class_of(pod);
                 self.cluster.bind(class, node);
             }
-            nodes.insert(state.name.clone(), node);
+            nodes.insert(name, node);
         }
         nodes
     }
@@ -116,21 +136,22 @@ impl Replay {
                 taints: claim.taints.clone().into(),
                 ..SchedNode::default()
             });
+            let mut late: BTreeSet<Text> = claim.unpinned.clone();
             for pod in &claim.pods {
-                self.add_binding(Arc::clone(pod), node, claim.place.clone(), &open);
+                late.retain(|key| !speaks_of(pod, key));
+                self.add_binding(Arc::clone(pod), node, claim.place.clone(), late.clone());
             }
         }
     }
 
-    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place, open: &BTreeSet<Text>) {
+    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place, late: BTreeSet<Text>) {
         let class = self.cluster.class_of(&pod);
-        let is_open = keys_of(&pod).any(|key| open.contains(&key));
         self.bindings.push(Binding {
             pod,
             class,
             node,
             place,
-            is_open,
+            late,
         });
     }
 
@@ -140,17 +161,17 @@ impl Replay {
     }
 
     /// The pods that neither order binds; those of the order that binds more.
-    pub(in crate::judge) fn stuck(&self) -> BTreeSet<Stuck> {
-        let in_laps = self.in_laps();
+    pub(in crate::judge) fn stuck(&self, counting: Counting) -> BTreeSet<Stuck> {
+        let in_laps = self.in_laps(counting);
         if in_laps.is_empty() {
             return in_laps;
         }
-        let evenly = self.evenly();
+        let evenly = self.evenly(counting);
         if evenly.len() < in_laps.len() { evenly } else { in_laps }
     }
 
     /// The planner's order: each lap binds what it can and leaves the rest for the next.
-    fn in_laps(&self) -> BTreeSet<Stuck> {
+    fn in_laps(&self, counting: Counting) -> BTreeSet<Stuck> {
         let mut cluster = self.cluster.clone();
         let mut waiting: Vec<&Binding> = self.bindings.iter().collect();
         loop {
@@ -160,18 +181,18 @@ impl Replay {
                     .refused_by_neighbours(binding.class, binding.node.index())
                     .is_none();
                 if is_admitted {
-                    cluster.bind(binding.class, binding.node);
+                    binding.bind(&mut cluster, counting);
                 }
                 !is_admitted
             });
             if waiting.len() == before {
-                return stuck(&cluster, &waiting);
+                return stuck(&self.snapshot, &cluster, &waiting);
             }
         }
     }
 
     /// Always the pod that skews least; those alike, of one class for one node, stand for each other.
-    fn evenly(&self) -> BTreeSet<Stuck> {
+    fn evenly(&self, counting: Counting) -> BTreeSet<Stuck> {
         let mut cluster = self.cluster.clone();
         let mut groups: BTreeMap<(ClassId, NodeId), Vec<&Binding>> = BTreeMap::new();
         for binding in self.bindings.iter().rev() {
@@ -184,11 +205,12 @@ impl Replay {
             let least = admitted.min_by_key(|(class, node)| cluster.tendency(*class, *node));
             let Some((class, node)) = least.copied() else {
                 let waiting: Vec<&Binding> = groups.into_values().flatten().collect();
-                return stuck(&cluster, &waiting);
+                return stuck(&self.snapshot, &cluster, &waiting);
             };
-            cluster.bind(class, node);
             if let Some(group) = groups.get_mut(&(class, node)) {
-                group.pop();
+                if let Some(binding) = group.pop() {
+                    binding.bind(&mut cluster, counting);
+                }
                 if group.is_empty() {
                     groups.remove(&(class, node));
                 }
@@ -197,15 +219,14 @@ impl Replay {
     }
 }
 
-fn stuck(cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
+fn stuck(snapshot: &Snapshot, cluster: &Cluster, waiting: &[&Binding]) -> BTreeSet<Stuck> {
     let refused = waiting.iter().filter_map(|binding| {
         let plugin = cluster.refused_by_neighbours(binding.class, binding.node.index())?;
         Some(Stuck {
             pod: binding.pod.metadata.key(),
             place: binding.place.clone(),
             rule: Rule::Filter(plugin),
-            is_open: binding.is_open,
-            is_wide: is_wide(&binding.pod),
+            excuse: excuse(snapshot, &binding.pod, plugin),
         })
     });
     refused.collect()
