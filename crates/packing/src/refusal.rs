@@ -124,7 +124,13 @@ fn attachment_error(run: &Run<'_>, entry: PodEntry) -> Option<String> {
 }
 
 /// What one NodePool answered, in upstream's words.
-pub(crate) fn text(run: &mut Run<'_>, entry: PodEntry, step: usize, template: usize, refusal: &TemplateRefusal) -> String {
+pub(crate) fn text(
+    run: &mut Run<'_>,
+    entry: PodEntry,
+    step: usize,
+    template: usize,
+    refusal: &TemplateRefusal,
+) -> String {
     let problem = run.problem;
     let pool = problem.templates[template].template.pool.name();
     match refusal {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use model::price::Price;
 use packing::explain::{self, Explanation, PoolFunnel};
 use serde::{Deserialize, Serialize};
+use unicode_width::UnicodeWidthStr;
 
 use super::report::usd;
 use crate::terminal::{Role, Screen, bar, cut_in_the_middle, grouped, hanging, hourly, monthly};
@@ -85,24 +86,30 @@ fn steps(funnel: &PoolFunnel) -> Vec<Step> {
 const BAR: usize = 20;
 /// Columns of a step besides name, note and bar.
 const AROUND: usize = 32;
-const LEAST_NOTE: usize = 24;
+/// Notes narrower than this tell little.
+const LEAST_NOTE: usize = 40;
+const MOST_NAME: usize = 24;
 
 impl Funnel {
-    /// The NodePool where a pod gets furthest, and what else is worth a line; none for pods that were not tried.
+    /// The NodePool that a change would help, or where the pod gets furthest, and what else is worth a line; none for pods that were not tried.
     pub(crate) fn of(explanation: &Explanation) -> Option<Self> {
         let pools = explanation.pools.iter();
+        let fix = explanation.fixes.first();
+        let helped = fix.and_then(|fix| pools.clone().find(|pool| Some(&pool.pool) == fix.node_pool.as_ref()));
         // Of pools that are equally far the heaviest, which comes first.
-        let furthest = pools.clone().rev().max_by_key(|pool| pool.progress())?;
+        let furthest = helped.or_else(|| pools.clone().rev().max_by_key(|pool| pool.progress()))?;
         let others = pools.filter(|pool| pool.pool != furthest.pool);
         let ruled_out = |pool: &PoolFunnel| RuledOut {
             node_pool: pool.pool.to_string(),
-            why: pool.blocking_stage().map_or_else(String::new, |stage| stage.text.clone()),
+            why: pool
+                .blocking_stage()
+                .map_or_else(String::new, |stage| stage.text.clone()),
         };
         Some(Self {
             node_pool: furthest.pool.to_string(),
             steps: steps(furthest),
             other_pools: others.map(ruled_out).collect(),
-            fix: explanation.fixes.first().map(Fix::of),
+            fix: fix.map(Fix::of),
         })
     }
 
@@ -113,32 +120,18 @@ impl Funnel {
 
     pub(crate) fn render(&self, screen: &Screen) -> String {
         let mut text = format!("   pool {}\n", self.node_pool);
-        let name = self.steps.iter().map(|step| step.name.len()).max().unwrap_or_default();
-        let note = self.steps.iter().map(|step| step.note.len()).max().unwrap_or_default();
-        let bar = if screen.has_bars() { BAR } else { 0 };
-        let note = note.min(screen.text_width().saturating_sub(name + bar + AROUND).max(LEAST_NOTE));
+        let columns = Columns::of(&self.steps, screen);
         let most = self.steps.first().map_or(0, |step| step.left);
         let mut before = most;
         for step in &self.steps {
             let is_stop = step.left == 0 && before > 0;
-            let mark = if is_stop { "x" } else { " " };
-            let lost = before - step.left.min(before);
-            let lost = if lost == 0 {
-                String::new()
-            } else {
-                format!("-{}", grouped(lost as u128))
-            };
-            let line = format!(
-                "   {mark} {:name$}  {:note$}  {}{:>7}  {lost:>7}{}",
-                step.name,
-                cut_in_the_middle(&step.note, note, screen.is_ascii),
-                shrinking(step.left, most, screen),
-                grouped(step.left as u128),
-                if is_stop { "  stops" } else { "" }
-            );
             let role = if is_stop { Role::Stop } else { Role::Plain };
+            let line = columns.line(step, before, most, screen);
             let _ = writeln!(text, "{}", screen.paint(role, line.trim_end()));
             before = step.left;
+        }
+        if let Some(stop) = self.stops_at().filter(|stop| brief(&stop.note).width() > columns.note) {
+            text.push_str(&hanging("   stops at      ", brief(&stop.note), screen.text_width()));
         }
         text + &self.render_rest(screen)
     }
@@ -146,14 +139,11 @@ impl Funnel {
     fn render_rest(&self, screen: &Screen) -> String {
         let width = screen.text_width();
         let mut text = String::new();
-        if let Some(stop) = self.stops_at() {
-            text.push_str(&hanging("   stops at      ", &stop.note, width));
-        }
         if !self.other_pools.is_empty() {
             let pools = self
                 .other_pools
                 .iter()
-                .map(|pool| format!("{}: {}", pool.node_pool, pool.why));
+                .map(|pool| format!("{}: {}", pool.node_pool, brief(&pool.why)));
             text.push_str(&hanging(
                 "   other pools   ",
                 &pools.collect::<Vec<_>>().join("; "),
@@ -175,11 +165,65 @@ impl Funnel {
     }
 }
 
+/// How wide the parts of a step are.
+struct Columns {
+    name: usize,
+    note: usize,
+    has_bars: bool,
+}
+
+impl Columns {
+    /// Bars go before notes are cut short.
+    fn of(steps: &[Step], screen: &Screen) -> Self {
+        let name = steps.iter().map(|step| step.name.width()).max().unwrap_or_default();
+        let name = name.min(MOST_NAME);
+        let note = steps.iter().map(|step| brief(&step.note).width()).max();
+        let note = note.unwrap_or_default();
+        let room = screen.text_width().saturating_sub(name + AROUND);
+        let has_bars = screen.has_bars() && room >= BAR + note.min(LEAST_NOTE);
+        let room = if has_bars { room - BAR } else { room };
+        Self {
+            name,
+            note: note.min(room),
+            has_bars,
+        }
+    }
+
+    fn line(&self, step: &Step, before: usize, most: usize, screen: &Screen) -> String {
+        let is_stop = step.left == 0 && before > 0;
+        let lost = match before - step.left.min(before) {
+            0 => String::new(),
+            lost => format!("-{}", grouped(lost as u128)),
+        };
+        let bar = if self.has_bars {
+            shrinking(step.left, most, screen)
+        } else {
+            String::new()
+        };
+        format!(
+            "   {} {:name$}  {:note$}  {bar}{:>7}  {lost:>7}{}",
+            if is_stop { "x" } else { " " },
+            cut_in_the_middle(&step.name, self.name, screen.is_ascii),
+            cut_in_the_middle(brief(&step.note), self.note, screen.is_ascii),
+            grouped(step.left as u128),
+            if is_stop { "  stops" } else { "" },
+            name = self.name,
+            note = self.note,
+        )
+    }
+}
+
+/// A condition without the part of its path that its name says.
+fn brief(note: &str) -> &str {
+    let note = note
+        .strip_prefix("NodePool spec.template.spec.requirements ")
+        .unwrap_or(note);
+    let note = note.strip_prefix("NodePool spec.").unwrap_or(note);
+    note.strip_prefix("Pod spec.").unwrap_or(note)
+}
+
 /// Bars are the square root of the count, because most of a catalogue goes at the first step.
 fn shrinking(left: usize, most: usize, screen: &Screen) -> String {
-    if !screen.has_bars() {
-        return String::new();
-    }
     let root = |count: usize| (count as u64 * 1_000_000).isqrt();
     bar(root(left), root(most), BAR, screen.is_ascii)
 }
@@ -229,7 +273,6 @@ mod tests {
      arch        amd64 by nodeSelector       ████████▌░░░░░░░░░░░    246   -1,099
      zone        any                         ████████▌░░░░░░░░░░░    246
    x pool limit  limits.cpu 256, in use 252  ░░░░░░░░░░░░░░░░░░░░      0     -246  stops
-   stops at      limits.cpu 256, in use 252
    other pools   data: taint workload=data is not tolerated
    smallest fix  NodePool/general: raise limits.cpu by 12, about +$0.2448/h, +$179/mo
      -     cpu: "256"

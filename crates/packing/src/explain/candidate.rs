@@ -111,11 +111,7 @@ fn widened(pools: &Pools<'_>, funnel: &PoolFunnel) -> Vec<Option<Candidate>> {
 
 fn offerings(pods: &Pods<'_>, pools: &Pools<'_>) -> Vec<Option<Candidate>> {
     let keys = [api::labels::CAPACITY_TYPE, api::labels::ZONE];
-    let mut found: Vec<_> = keys
-        .iter()
-        .flat_map(|key| pods.without_label(key))
-        .map(Some)
-        .collect();
+    let mut found: Vec<_> = keys.iter().flat_map(|key| pods.without_label(key)).map(Some).collect();
     let capacity_types = ["on-demand", "spot"].map(str::to_owned);
     for capacity_type in capacity_types {
         found.push(pools.with_values(api::labels::CAPACITY_TYPE, &[capacity_type]));

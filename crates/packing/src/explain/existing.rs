@@ -126,7 +126,9 @@ fn label(run: &Run<'_>, entry: PodEntry, step: usize, node: usize) -> Option<Nod
     let refused = wanted.iter().find(|requirement| {
         let mut one = model::requirement::Requirements::default();
         one.replace((*requirement).clone());
-        !state.requirements.is_compatible(&one, state.side.undefined(), vocabulary)
+        !state
+            .requirements
+            .is_compatible(&one, state.side.undefined(), vocabulary)
     });
     refused.map(|requirement| NodeReason::Label(vocabulary.key_name(requirement.key()).to_owned()))
 }

@@ -31,7 +31,9 @@ pub(super) fn wanted(requirement: &Requirement, vocabulary: &Vocabulary) -> Vec<
         return Vec::new();
     }
     let values = requirement.values();
-    let names: BTreeSet<_> = values.map(|value| vocabulary.value_name(requirement.key(), value)).collect();
+    let names: BTreeSet<_> = values
+        .map(|value| vocabulary.value_name(requirement.key(), value))
+        .collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
@@ -61,7 +63,9 @@ pub(super) fn nearest<'a>(meant: &str, names: impl IntoIterator<Item = &'a str>)
     let near = names
         .into_iter()
         .map(|name| (distance(&meant.to_lowercase(), &name.to_lowercase()), name));
-    near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
+    near.filter(|(distance, _)| *distance <= most)
+        .min()
+        .map(|(_, name)| name)
 }
 
 /// How many letters must be put in, left out, replaced or swapped with their neighbour.

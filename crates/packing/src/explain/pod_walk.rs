@@ -123,7 +123,13 @@ impl Funnels<'_, '_> {
     }
 
     fn taint_stage(&self, template: usize, walk: &mut Walk) {
-        let taints = &self.run.problem.templates[template].template.pool.spec.template.spec.taints;
+        let taints = &self.run.problem.templates[template]
+            .template
+            .pool
+            .spec
+            .template
+            .spec
+            .taints;
         if taints.is_empty() {
             return;
         }
@@ -238,7 +244,9 @@ impl Funnels<'_, '_> {
             return LabelField::Selector;
         }
         let affinity = pod.spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
-        let terms = affinity.and_then(|it| it.required.as_ref()).map(|it| &it.node_selector_terms);
+        let terms = affinity
+            .and_then(|it| it.required.as_ref())
+            .map(|it| &it.node_selector_terms);
         // Terms are given up from the first, so the last is what counts in the end.
         LabelField::Affinity {
             term: terms.map_or(0, |terms| terms.len().saturating_sub(1)),
@@ -312,7 +320,10 @@ impl Funnels<'_, '_> {
             self.topology_stage(group, is_self, state, walk);
         }
         let run = &mut *self.run;
-        let target = run.rules.narrow(state, &run.topology, &mut run.space).filter(|_| is_open);
+        let target = run
+            .rules
+            .narrow(state, &run.topology, &mut run.space)
+            .filter(|_| is_open);
         let Some(target) = target else {
             if !walk.types.is_empty() {
                 let text = "Pod spec.topologySpreadConstraints and spec.affinity: no domain suits all".to_owned();
@@ -353,7 +364,11 @@ impl Funnels<'_, '_> {
 
     fn topology_text(&self, id: GroupId, is_self: bool, state: StateId) -> (Constraint, String) {
         let group = &self.run.topology.groups[id as usize];
-        let key = self.run.problem.vocabulary.key_name(self.run.topology.keys[id as usize]);
+        let key = self
+            .run
+            .problem
+            .vocabulary
+            .key_name(self.run.topology.keys[id as usize]);
         let at = position(self.pod_object(), group, key);
         let (kind, field) = match group.kind {
             Kind::Spread => (TopologyKind::Spread, "Pod spec.topologySpreadConstraints"),
@@ -460,7 +475,12 @@ impl Funnels<'_, '_> {
         );
         let mut daemons = std::collections::BTreeMap::new();
         for group in &template.daemons {
-            daemons.extend(group.types.iter().map(|at| (&*template.types[*at].name, &group.overhead)));
+            daemons.extend(
+                group
+                    .types
+                    .iter()
+                    .map(|at| (&*template.types[*at].name, &group.overhead)),
+            );
         }
         let shaped = |entry: &Arc<InstanceType>| {
             let rows = entry.allocatable_rows();

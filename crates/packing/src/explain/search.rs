@@ -132,11 +132,15 @@ impl<'a> Search<'a> {
         let snapshot = candidate.applied(base);
         let changes: Vec<_> = before.iter().chain([&candidate.change]).cloned().collect();
         match self.trial.run(&snapshot) {
-            Verdict::Placed(plan) => Some(Fix {
-                changes,
-                is_verified: true,
-                launch: self.trial.launch(&plan),
-            }),
+            Verdict::Placed(plan) => {
+                let claim = self.trial.claim(&plan);
+                Some(Fix {
+                    changes,
+                    is_verified: true,
+                    node_pool: claim.map(|claim| claim.node_pool.clone()),
+                    launch: claim.and_then(|claim| claim.cheapest.clone()),
+                })
+            }
             Verdict::Blocked(funnels) => {
                 let funnel = funnels.into_iter().find(|after| {
                     let is_further = after.progress() > funnel.progress();
@@ -194,8 +198,7 @@ impl<'a> Search<'a> {
         if *resource == ResourceName::Nodes {
             return Some(Quantity::from_units(1));
         }
-        let mut claims = plan.claims.iter().filter(|claim| claim.node_pool == pool.name());
-        let claim = claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == *self.trial.key()))?;
+        let claim = self.trial.claim(plan).filter(|claim| claim.node_pool == pool.name())?;
         let types = claim.options.iter().filter_map(|name| base.catalog().get(name));
         types.map(|entry| entry.capacity.amount(resource.as_str())).min()
     }

@@ -69,7 +69,10 @@ impl Case {
         let [explanation] = &explanations[..] else {
             panic!("one pod was asked for: {explanations:?}");
         };
-        assert_eq!((&explanation.message, explanation.kind), (&unplaced.message, unplaced.kind));
+        assert_eq!(
+            (&explanation.message, explanation.kind),
+            (&unplaced.message, unplaced.kind)
+        );
         explanation.clone()
     }
 }
@@ -84,12 +87,18 @@ fn stages(explanation: &Explanation) -> Vec<(String, usize)> {
 }
 
 fn counts(expected: &[(&str, usize)]) -> Vec<(String, usize)> {
-    expected.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    expected
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count))
+        .collect()
 }
 
 /// The sentences of the first fix, which must be verified.
 fn first_fix(explanation: &Explanation) -> Vec<&str> {
-    let fix = explanation.fixes.first().unwrap_or_else(|| panic!("no fix: {explanation:#?}"));
+    let fix = explanation
+        .fixes
+        .first()
+        .unwrap_or_else(|| panic!("no fix: {explanation:#?}"));
     assert!(fix.is_verified);
     fix.changes.iter().map(|change| change.text.as_str()).collect()
 }
@@ -111,12 +120,20 @@ fn an_untolerated_taint_blocks_and_a_toleration_helps() {
         &[("offered", 3), ("available", 3), ("taints", 0)],
         "pod: tolerate team=ml:NoSchedule",
     );
-    let patch = "spec:\n  tolerations:\n    - effect: NoSchedule\n      key: team\n      operator: Equal\n      value: ml\n";
+    let patch =
+        "spec:\n  tolerations:\n    - effect: NoSchedule\n      key: team\n      operator: Equal\n      value: ml\n";
     assert_eq!(explanation.fixes[0].changes[0].patch, patch);
-    let texts: Vec<_> = explanation.fixes.iter().map(|fix| fix.changes[0].text.as_str()).collect();
+    let texts: Vec<_> = explanation
+        .fixes
+        .iter()
+        .map(|fix| fix.changes[0].text.as_str())
+        .collect();
     assert_eq!(
         texts,
-        ["pod: tolerate team=ml:NoSchedule", "NodePool p: drop taint team=ml:NoSchedule"]
+        [
+            "pod: tolerate team=ml:NoSchedule",
+            "NodePool p: drop taint team=ml:NoSchedule"
+        ]
     );
 }
 
@@ -160,7 +177,11 @@ fn a_zone_the_pool_leaves_out_can_be_allowed() {
         &[("offered", 3), ("pool zone", 2), ("available", 2), ("zone", 0)],
         "pod: drop nodeSelector topology.kubernetes.io/zone=b",
     );
-    let texts: Vec<_> = explanation.fixes.iter().map(|fix| fix.changes[0].text.as_str()).collect();
+    let texts: Vec<_> = explanation
+        .fixes
+        .iter()
+        .map(|fix| fix.changes[0].text.as_str())
+        .collect();
     assert_eq!(texts[1], "NodePool p: allow topology.kubernetes.io/zone [b]");
     assert_eq!(
         explanation.pools[0].blocking_stage().unwrap().text,
@@ -226,7 +247,11 @@ fn what_daemons_take_is_not_offered_to_the_pod() {
         json!({ "spec": { "template": { "spec": { "containers": asking("1") } } } }),
     );
     check(
-        Case::new(vec![daemon, pool(json!({})), pod(json!({ "containers": asking("16") }))]),
+        Case::new(vec![
+            daemon,
+            pool(json!({})),
+            pod(json!({ "containers": asking("16") })),
+        ]),
         &[("offered", 3), ("available", 3), ("cpu", 0)],
         "pod: lower the cpu request of container c from 16 to 15",
     );
@@ -315,7 +340,10 @@ fn an_offering_that_is_sold_out_blocks_last_and_another_capacity_type_helps() {
     spot["offerings"].as_array_mut().unwrap().push(offering);
     let case = Case {
         file: json!({ "instanceTypes": [spot] }),
-        objects: vec![pool(json!({})), pod(json!({ "nodeSelector": { CAPACITY_TYPE: "spot" } }))],
+        objects: vec![
+            pool(json!({})),
+            pod(json!({ "nodeSelector": { CAPACITY_TYPE: "spot" } })),
+        ],
     };
     check(
         case,

@@ -239,7 +239,10 @@ impl Pods<'_> {
         };
         let containers: List<_> = self.0.spec.containers.iter().map(closed).collect();
         let patched = containers.iter().filter(|it| !it.ports.is_empty()).map(|it| {
-            let ports = it.ports.iter().map(|port| json!({ "containerPort": port.container_port, "hostPort": null }));
+            let ports = it
+                .ports
+                .iter()
+                .map(|port| json!({ "containerPort": port.container_port, "hostPort": null }));
             json!({ "name": it.name, "ports": ports.collect::<Vec<_>>() })
         });
         let field = Field {

@@ -153,7 +153,9 @@ impl Pools<'_> {
             .iter_mut()
             .find(|it| *it.key == *unmet.key && it.min_values.is_some())?;
         let old = own.min_values?;
-        let new = i32::try_from(unmet.achieved).ok().filter(|new| *new > 0 && *new < old)?;
+        let new = i32::try_from(unmet.achieved)
+            .ok()
+            .filter(|new| *new > 0 && *new < old)?;
         own.min_values = Some(new);
         let field = Field {
             weight: 32,
