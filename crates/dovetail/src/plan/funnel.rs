@@ -21,6 +21,8 @@ pub(crate) struct Funnel {
     pub(crate) other_pools: Vec<RuledOut>,
     /// The smallest change that helps.
     pub(crate) fix: Option<Fix>,
+    /// Other changes that help, as sentences.
+    pub(crate) other_fixes: Vec<String>,
 }
 
 /// One condition.
@@ -110,6 +112,7 @@ impl Funnel {
             steps: steps(furthest),
             other_pools: others.map(ruled_out).collect(),
             fix: fix.map(Fix::of),
+            other_fixes: explanation.fixes.iter().skip(1).map(|fix| Fix::of(fix).text).collect(),
         })
     }
 
@@ -160,6 +163,9 @@ impl Funnel {
                 let role = if line.starts_with('+') { Role::Good } else { Role::Plain };
                 let _ = writeln!(text, "     {}", screen.paint(role, line));
             }
+        }
+        for other in &self.other_fixes {
+            text.push_str(&hanging("   or            ", other, width));
         }
         text
     }
@@ -258,6 +264,7 @@ mod tests {
                 patch: vec!["-     cpu: \"256\"".into(), "+     cpu: \"268\"".into()],
                 usd_h: Some("0.2448".parse().unwrap()),
             }),
+            other_fixes: vec!["pod: lower the cpu request of container c from 4 to 3".into()],
         }
     }
 
@@ -277,6 +284,7 @@ mod tests {
    smallest fix  NodePool/general: raise limits.cpu by 12, about +$0.2448/h, +$179/mo
      -     cpu: "256"
      +     cpu: "268"
+   or            pod: lower the cpu request of container c from 4 to 3
 "#;
         assert_eq!(funnel().render(&screen), expected);
         assert_eq!(

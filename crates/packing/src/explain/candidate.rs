@@ -33,7 +33,9 @@ pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel
             is_known,
         } => {
             let meant: &[String] = if *is_known { &[] } else { offered };
-            labels(&pods, &pools, key, *field, wanted, meant)
+            let mut found = labels(&pods, &pools, key, *field, wanted, meant);
+            found.extend(widened(&pools, funnel).into_iter().filter(|_| *is_known));
+            found
         }
         Constraint::VolumeZone { labels } => {
             let added = labels.iter().map(|(key, values)| pools.with_values(key, values));
