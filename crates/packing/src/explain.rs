@@ -13,6 +13,7 @@ mod pod_walk;
 mod search;
 #[cfg(test)]
 mod tests;
+mod topology_walk;
 mod trial;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -108,8 +109,7 @@ fn planned(snapshot: &Snapshot, options: &Options, is_wanted: impl Fn(&ObjectKey
     let left = run.solve();
     let mut plan = finish::plan(&mut run, &left);
     plan.unplaced.extend(ignored);
-    plan.unplaced
-        .sort_by(|a, b| a.pod.metadata.key().cmp(&b.pod.metadata.key()));
+    plan.unplaced.sort_by_key(|unplaced| unplaced.pod.metadata.key());
     let unplaced: Vec<_> = plan
         .unplaced
         .iter()
@@ -136,13 +136,11 @@ fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced]) -> Vec<Explanation> {
         };
         let entry = problem.intake.pods[pod as usize];
         let class = (entry.combo, entry.shape, entry.extra);
-        if !known.contains_key(&class) {
-            known.insert(class, of_pod(run, pod, unplaced));
-        }
-        explanations.extend(known.get(&class).map(|like| Explanation {
+        let like = known.entry(class).or_insert_with(|| of_pod(run, pod, unplaced));
+        explanations.push(Explanation {
             pod: key,
             ..like.clone()
-        }));
+        });
     }
     explanations
 }
