@@ -13,6 +13,7 @@ mod pod_walk;
 mod search;
 #[cfg(test)]
 mod tests;
+mod topology_walk;
 mod trial;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -67,6 +68,15 @@ impl PoolFunnel {
     pub fn blocking_stage(&self) -> Option<&Stage> {
         self.blocking.and_then(|at| self.stages.get(at))
     }
+
+    /// How far the pod comes: the place of the blocking condition among all, and what was left before it.
+    pub fn progress(&self) -> (u8, usize) {
+        let Some(at) = self.blocking else {
+            return (u8::MAX, 0);
+        };
+        let before = at.checked_sub(1).map_or(0, |before| self.stages[before].remaining);
+        (self.stages[at].constraint.place(), before)
+    }
 }
 
 /// What one condition leaves.
@@ -99,7 +109,7 @@ fn planned(snapshot: &Snapshot, options: &Options, is_wanted: impl Fn(&ObjectKey
     let left = run.solve();
     let mut plan = finish::plan(&mut run, &left);
     plan.unplaced.extend(ignored);
-    plan.unplaced.sort_by_key(|a| a.pod.metadata.key());
+    plan.unplaced.sort_by_key(|unplaced| unplaced.pod.metadata.key());
     let unplaced: Vec<_> = plan
         .unplaced
         .iter()
@@ -126,11 +136,11 @@ fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced]) -> Vec<Explanation> {
         };
         let entry = problem.intake.pods[pod as usize];
         let class = (entry.combo, entry.shape, entry.extra);
-        known.entry(class).or_insert_with(|| of_pod(run, pod, unplaced));
-        explanations.extend(known.get(&class).map(|like| Explanation {
+        let like = known.entry(class).or_insert_with(|| of_pod(run, pod, unplaced));
+        explanations.push(Explanation {
             pod: key,
             ..like.clone()
-        }));
+        });
     }
     explanations
 }

@@ -122,7 +122,14 @@ fn attachment_error(run: &Run<'_>, entry: PodEntry) -> Option<String> {
     extra.volumes.as_ref()?.attachments.as_ref().err().cloned()
 }
 
-fn text(run: &mut Run<'_>, entry: PodEntry, step: usize, template: usize, refusal: &TemplateRefusal) -> String {
+/// What one NodePool answered, in upstream's words.
+pub(crate) fn text(
+    run: &mut Run<'_>,
+    entry: PodEntry,
+    step: usize,
+    template: usize,
+    refusal: &TemplateRefusal,
+) -> String {
     let problem = run.problem;
     let pool = problem.templates[template].template.pool.name();
     match refusal {

@@ -49,9 +49,22 @@ pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
         Packing::Cheapest => with(packing::Packing::Cheapest),
     };
     Planned {
+        funnels: funnels(snapshot, &plan),
         plan,
         lower_bound: None,
         upstream: Some(upstream),
-        funnels: BTreeMap::new(),
     }
+}
+
+fn funnels(snapshot: &Snapshot, plan: &Plan) -> BTreeMap<ObjectKey, Funnel> {
+    let pods: Vec<_> = plan.unplaced.iter().map(|it| it.pod.metadata.key()).collect();
+    if pods.is_empty() {
+        return BTreeMap::new();
+    }
+    let explanations = packing::explain::explain(snapshot, &packing::Options::default(), &pods);
+    let funnels = explanations.iter().filter_map(|it| {
+        let funnel = Funnel::of(it)?;
+        Some((it.pod.clone(), funnel))
+    });
+    funnels.collect()
 }

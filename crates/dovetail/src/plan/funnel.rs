@@ -4,10 +4,12 @@
 use std::fmt::Write;
 
 use model::price::Price;
+use packing::explain::{self, Explanation, PoolFunnel};
 use serde::{Deserialize, Serialize};
+use unicode_width::UnicodeWidthStr;
 
 use super::report::usd;
-use crate::terminal::{Role, Screen, bar, grouped, hanging, hourly, monthly};
+use crate::terminal::{Role, Screen, bar, cut_in_the_middle, grouped, hanging, hourly, monthly};
 
 /// The way of one pod through the NodePool where it gets furthest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,8 @@ pub(crate) struct Funnel {
     pub(crate) other_pools: Vec<RuledOut>,
     /// The smallest change that helps.
     pub(crate) fix: Option<Fix>,
+    /// Other changes that help, as sentences.
+    pub(crate) other_fixes: Vec<String>,
 }
 
 /// One condition.
@@ -51,9 +55,67 @@ pub(crate) struct Fix {
     pub(crate) usd_h: Option<Price>,
 }
 
+impl Fix {
+    fn of(fix: &explain::Fix) -> Self {
+        let texts: Vec<_> = fix.changes.iter().map(|change| change.text.as_str()).collect();
+        let lines = fix.changes.iter().flat_map(|change| change.patch.lines());
+        Self {
+            text: texts.join("; and "),
+            patch: lines.map(|line| format!("  {line}")).collect(),
+            usd_h: fix.launch.as_ref().map(|launch| launch.price),
+        }
+    }
+}
+
+/// What there is, and every condition that leaves fewer, up to the one that leaves none.
+fn steps(funnel: &PoolFunnel) -> Vec<Step> {
+    let until = funnel.blocking.map_or(funnel.stages.len(), |at| at + 1);
+    let mut before = usize::MAX;
+    let mut steps = Vec::new();
+    for stage in &funnel.stages[..until] {
+        if stage.remaining < before {
+            steps.push(Step {
+                name: stage.constraint.name(),
+                note: stage.text.clone(),
+                left: stage.remaining,
+            });
+        }
+        before = stage.remaining;
+    }
+    steps
+}
+
 const BAR: usize = 20;
+/// Columns of a step besides name, note and bar.
+const AROUND: usize = 32;
+/// Notes narrower than this tell little.
+const LEAST_NOTE: usize = 40;
+const MOST_NAME: usize = 24;
 
 impl Funnel {
+    /// The NodePool that a change would help, or where the pod gets furthest, and what else is worth a line; none for pods that were not tried.
+    pub(crate) fn of(explanation: &Explanation) -> Option<Self> {
+        let pools = explanation.pools.iter();
+        let fix = explanation.fixes.first();
+        let helped = fix.and_then(|fix| pools.clone().find(|pool| Some(&pool.pool) == fix.node_pool.as_ref()));
+        // Of pools that are equally far the heaviest, which comes first.
+        let furthest = helped.or_else(|| pools.clone().rev().max_by_key(|pool| pool.progress()))?;
+        let others = pools.filter(|pool| pool.pool != furthest.pool);
+        let ruled_out = |pool: &PoolFunnel| RuledOut {
+            node_pool: pool.pool.to_string(),
+            why: pool
+                .blocking_stage()
+                .map_or_else(String::new, |stage| stage.text.clone()),
+        };
+        Some(Self {
+            node_pool: furthest.pool.to_string(),
+            steps: steps(furthest),
+            other_pools: others.map(ruled_out).collect(),
+            fix: fix.map(Fix::of),
+            other_fixes: explanation.fixes.iter().skip(1).map(|fix| Fix::of(fix).text).collect(),
+        })
+    }
+
     /// The condition that leaves nothing.
     pub(crate) fn stops_at(&self) -> Option<&Step> {
         self.steps.iter().find(|step| step.left == 0)
@@ -61,30 +123,18 @@ impl Funnel {
 
     pub(crate) fn render(&self, screen: &Screen) -> String {
         let mut text = format!("   pool {}\n", self.node_pool);
-        let name = self.steps.iter().map(|step| step.name.len()).max().unwrap_or_default();
-        let note = self.steps.iter().map(|step| step.note.len()).max().unwrap_or_default();
+        let columns = Columns::of(&self.steps, screen);
         let most = self.steps.first().map_or(0, |step| step.left);
         let mut before = most;
         for step in &self.steps {
             let is_stop = step.left == 0 && before > 0;
-            let mark = if is_stop { "x" } else { " " };
-            let lost = before - step.left.min(before);
-            let lost = if lost == 0 {
-                String::new()
-            } else {
-                format!("-{}", grouped(lost as u128))
-            };
-            let line = format!(
-                "   {mark} {:name$}  {:note$}  {}{:>7}  {lost:>7}{}",
-                step.name,
-                step.note,
-                shrinking(step.left, most, screen),
-                grouped(step.left as u128),
-                if is_stop { "  stops" } else { "" }
-            );
             let role = if is_stop { Role::Stop } else { Role::Plain };
+            let line = columns.line(step, before, most, screen);
             let _ = writeln!(text, "{}", screen.paint(role, line.trim_end()));
             before = step.left;
+        }
+        if let Some(stop) = self.stops_at().filter(|stop| brief(&stop.note).width() > columns.note) {
+            text.push_str(&hanging("   stops at      ", brief(&stop.note), screen.text_width()));
         }
         text + &self.render_rest(screen)
     }
@@ -96,7 +146,7 @@ impl Funnel {
             let pools = self
                 .other_pools
                 .iter()
-                .map(|pool| format!("{}: {}", pool.node_pool, pool.why));
+                .map(|pool| format!("{}: {}", pool.node_pool, brief(&pool.why)));
             text.push_str(&hanging(
                 "   other pools   ",
                 &pools.collect::<Vec<_>>().join("; "),
@@ -114,15 +164,72 @@ impl Funnel {
                 let _ = writeln!(text, "     {}", screen.paint(role, line));
             }
         }
+        for other in &self.other_fixes {
+            text.push_str(&hanging("   or            ", other, width));
+        }
         text
     }
 }
 
+/// How wide the parts of a step are.
+struct Columns {
+    name: usize,
+    note: usize,
+    has_bars: bool,
+}
+
+impl Columns {
+    /// Bars go before notes are cut short.
+    fn of(steps: &[Step], screen: &Screen) -> Self {
+        let name = steps.iter().map(|step| step.name.width()).max().unwrap_or_default();
+        let name = name.min(MOST_NAME);
+        let note = steps.iter().map(|step| brief(&step.note).width()).max();
+        let note = note.unwrap_or_default();
+        let room = screen.text_width().saturating_sub(name + AROUND);
+        let has_bars = screen.has_bars() && room >= BAR + note.min(LEAST_NOTE);
+        let room = if has_bars { room - BAR } else { room };
+        Self {
+            name,
+            note: note.min(room),
+            has_bars,
+        }
+    }
+
+    fn line(&self, step: &Step, before: usize, most: usize, screen: &Screen) -> String {
+        let is_stop = step.left == 0 && before > 0;
+        let lost = match before - step.left.min(before) {
+            0 => String::new(),
+            lost => format!("-{}", grouped(lost as u128)),
+        };
+        let bar = if self.has_bars {
+            shrinking(step.left, most, screen)
+        } else {
+            String::new()
+        };
+        format!(
+            "   {} {:name$}  {:note$}  {bar}{:>7}  {lost:>7}{}",
+            if is_stop { "x" } else { " " },
+            cut_in_the_middle(&step.name, self.name, screen.is_ascii),
+            cut_in_the_middle(brief(&step.note), self.note, screen.is_ascii),
+            grouped(step.left as u128),
+            if is_stop { "  stops" } else { "" },
+            name = self.name,
+            note = self.note,
+        )
+    }
+}
+
+/// A condition without the part of its path that its name says.
+fn brief(note: &str) -> &str {
+    let note = note
+        .strip_prefix("NodePool spec.template.spec.requirements ")
+        .unwrap_or(note);
+    let note = note.strip_prefix("NodePool spec.").unwrap_or(note);
+    note.strip_prefix("Pod spec.").unwrap_or(note)
+}
+
 /// Bars are the square root of the count, because most of a catalogue goes at the first step.
 fn shrinking(left: usize, most: usize, screen: &Screen) -> String {
-    if !screen.has_bars() {
-        return String::new();
-    }
     let root = |count: usize| (count as u64 * 1_000_000).isqrt();
     bar(root(left), root(most), BAR, screen.is_ascii)
 }
@@ -157,6 +264,7 @@ mod tests {
                 patch: vec!["-     cpu: \"256\"".into(), "+     cpu: \"268\"".into()],
                 usd_h: Some("0.2448".parse().unwrap()),
             }),
+            other_fixes: vec!["pod: lower the cpu request of container c from 4 to 3".into()],
         }
     }
 
@@ -176,6 +284,7 @@ mod tests {
    smallest fix  NodePool/general: raise limits.cpu by 12, about +$0.2448/h, +$179/mo
      -     cpu: "256"
      +     cpu: "268"
+   or            pod: lower the cpu request of container c from 4 to 3
 "#;
         assert_eq!(funnel().render(&screen), expected);
         assert_eq!(

@@ -30,7 +30,13 @@ pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel
             field,
             wanted,
             offered,
-        } => labels(&pods, &pools, key, *field, wanted, offered),
+            is_known,
+        } => {
+            let meant: &[String] = if *is_known { &[] } else { offered };
+            let mut found = labels(&pods, &pools, key, *field, wanted, meant);
+            found.extend(widened(&pools, funnel).into_iter().filter(|_| *is_known));
+            found
+        }
         Constraint::VolumeZone { labels } => {
             let added = labels.iter().map(|(key, values)| pools.with_values(key, values));
             let dropped = labels.iter().flat_map(|(key, _)| pods.without_label(key));
@@ -38,10 +44,17 @@ pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel
         }
         Constraint::Topology {
             kind,
-            at: Some(at),
+            key,
+            at,
             needed_skew,
-            ..
-        } => topology(&pods, *kind, *at, *needed_skew),
+            open,
+        } => {
+            let mut found = at.map_or_else(Vec::new, |at| topology(&pods, *kind, at, *needed_skew));
+            found.extend(pods.without_label(key).into_iter().map(Some));
+            found.push(pools.with_values(key, open));
+            found.push(pools.without_requirement(key));
+            found
+        }
         Constraint::HostPorts => vec![pods.without_host_ports()],
         Constraint::Resource { resource, asked, most } => {
             let lowered = pods.lowered(resource, *asked, *most);
@@ -55,7 +68,7 @@ pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel
         | Constraint::PoolLabels
         | Constraint::Limit { .. }
         | Constraint::VolumeLimit
-        | Constraint::Topology { at: None, .. }
+        | Constraint::Devices
         | Constraint::TopologyTogether => Vec::new(),
     };
     found.into_iter().flatten().collect()
@@ -67,11 +80,11 @@ fn labels(
     key: &str,
     field: LabelField,
     wanted: &[String],
-    offered: &[String],
+    meant: &[String],
 ) -> Vec<Option<Candidate>> {
     let corrected = match field {
-        LabelField::Selector => pods.corrected_selector(key, offered),
-        LabelField::Affinity { term } => pods.corrected_term(term, key, offered),
+        LabelField::Selector => pods.corrected_selector(key, meant),
+        LabelField::Affinity { term } => pods.corrected_term(term, key, meant),
     };
     let mut found = vec![corrected];
     found.extend(pods.without_label(key).into_iter().map(Some));

@@ -16,7 +16,9 @@ pub struct Fix {
     pub changes: Vec<Change>,
     /// A run with them placed the pod.
     pub is_verified: bool,
-    /// The node the pod then gets; none when it goes to one there is.
+    /// The NodePool that then launches a node for the pod; none when it goes to one there is.
+    pub node_pool: Option<NodePoolName>,
+    /// The cheapest launch of that node.
     pub launch: Option<Launch>,
 }
 

@@ -46,6 +46,8 @@ pub enum Constraint {
         wanted: Vec<String>,
         /// The values that can be had so far.
         offered: Vec<String>,
+        /// Some instance type or NodePool has a value that is asked for: it is no slip of the pen.
+        is_known: bool,
     },
     /// Where the pod's volumes are.
     VolumeZone {
@@ -62,6 +64,8 @@ pub enum Constraint {
         at: Option<usize>,
         /// The `maxSkew` with which the emptiest domain would be open, for a spread.
         needed_skew: Option<i32>,
+        /// The domains the rule leaves, of those that are values of a label.
+        open: Vec<String>,
     },
     /// Rules that are fine one by one, but not together.
     TopologyTogether,
@@ -78,6 +82,8 @@ pub enum Constraint {
     },
     /// Zone and capacity type in which a type that fits can be had now.
     Offering,
+    /// Devices of the pod's resource claims.
+    Devices,
     /// As many different values as the NodePool asks for.
     MinValues(MinValues),
     /// Reserved capacity that other claims hold.
@@ -140,10 +146,36 @@ impl Constraint {
             Self::HostPorts => "host ports",
             Self::Resource { resource, .. } => return short(resource.as_str()).to_owned(),
             Self::Offering => "offering",
+            Self::Devices => "devices",
             Self::MinValues(_) => "minValues",
             Self::Reserved => "reserved",
         };
         fixed.to_owned()
+    }
+}
+
+impl Constraint {
+    /// Its place in the order of tests.
+    pub(super) fn place(&self) -> u8 {
+        match self {
+            Self::TakesNoPart => 0,
+            Self::Offered => 1,
+            Self::PoolRequirement { .. } | Self::PoolLabels => 2,
+            Self::PoolOffering => 3,
+            Self::PoolMinValues(_) => 4,
+            Self::Limit { .. } => 5,
+            Self::Taints { .. } => 6,
+            Self::VolumeLimit => 7,
+            Self::NodeLabel { .. } => 8,
+            Self::VolumeZone { .. } => 9,
+            Self::Topology { .. } | Self::TopologyTogether => 10,
+            Self::HostPorts => 11,
+            Self::Resource { .. } => 12,
+            Self::Offering => 13,
+            Self::Devices => 14,
+            Self::MinValues(_) => 15,
+            Self::Reserved => 16,
+        }
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) struct Funnels<'r, 'p> {
     pub(super) pod: u32,
     pub(super) refused: &'r Refused,
     vocabulary: Vocabulary,
-    catalogue: BTreeMap<InstanceTypeName, Arc<InstanceType>>,
+    pub(super) catalogue: BTreeMap<InstanceTypeName, Arc<InstanceType>>,
 }
 
 impl<'r, 'p> Funnels<'r, 'p> {

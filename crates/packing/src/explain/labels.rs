@@ -59,7 +59,7 @@ pub(super) fn offered<'a>(
 
 /// The name that somebody who wrote `meant` may have wanted to write: few letters differ.
 pub(super) fn nearest<'a>(meant: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (meant.chars().count() / 3).clamp(1, 3);
+    let most = (meant.chars().count() / 3).min(3);
     let near = names
         .into_iter()
         .map(|name| (distance(&meant.to_lowercase(), &name.to_lowercase()), name));
@@ -68,20 +68,23 @@ pub(super) fn nearest<'a>(meant: &str, names: impl IntoIterator<Item = &'a str>)
         .map(|(_, name)| name)
 }
 
-/// How many letters must be put in, left out or replaced.
+/// How many letters must be put in, left out, replaced or swapped with their neighbour.
 fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for (at, letter) in from.iter().enumerate() {
+        let mut row = vec![at + 1];
         for (column, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+            let replaced = rows[at][column] + usize::from(letter != other);
+            let mut least = replaced.min(rows[at][column + 1] + 1).min(row[column] + 1);
+            if at > 0 && column > 0 && *letter == to[column - 1] && from[at - 1] == *other {
+                least = least.min(rows[at - 1][column - 1] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[to.len()]
+    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]
@@ -95,6 +98,7 @@ mod tests {
             ("ARM64", vec!["amd64", "arm64"], Some("arm64")),
             ("us-east-1x", vec!["us-east-1a", "us-east-1b"], Some("us-east-1a")),
             ("gpu", vec!["amd64", "arm64"], None),
+            ("a", vec!["b"], None),
             ("a", vec![], None),
         ];
         for (meant, names, expected) in cases {

@@ -14,23 +14,11 @@ use model::{
 };
 
 use super::{
-    constraint::{Constraint, LabelField, TopologyKind},
+    constraint::{Constraint, LabelField},
     funnel::{Funnels, Walk},
     labels::{offered, only, taint_text, wanted},
 };
-use crate::{
-    bitmap::{intersects, positions},
-    finish, lanes,
-    refusal::counts,
-    run::TemplateRefusal,
-    space::{Side, StateId, Step},
-    topology::{
-        GroupId,
-        group::{Counts, Group},
-        identity::Kind,
-    },
-    variant::Variant,
-};
+use crate::{finish, lanes, refusal, run::TemplateRefusal, variant::Variant};
 
 /// A type, what pods may use of it by shape, and what daemons take.
 struct Shaped {
@@ -64,17 +52,34 @@ impl Funnels<'_, '_> {
         self.volume_zone_stage(&mut claim, walk);
         let claim = self.topology_stages(claim, template, walk);
         self.room_stages(&claim, template, walk);
+        self.device_stage(template, walk);
         self.min_values_stage(&claim, walk);
         if let Some(TemplateRefusal::Reserved(refusal)) = self.refused.answers.get(template) {
             walk.gate(Constraint::Reserved, refusal.text().to_owned(), false);
         }
     }
 
-    fn pod_object(&self) -> &Arc<Pod> {
+    fn device_stage(&mut self, template: usize, walk: &mut Walk) {
+        let refused = self.refused;
+        let Some(answer) = refused.answers.get(template) else {
+            return;
+        };
+        let is_device = matches!(
+            answer,
+            TemplateRefusal::Devices(_) | TemplateRefusal::DeviceRequirements(..) | TemplateRefusal::DeviceTypes
+        );
+        if is_device {
+            let entry = self.run.problem.intake.pods[self.pod as usize];
+            let text = refusal::text(self.run, entry, refused.step, template, answer);
+            walk.gate(Constraint::Devices, format!("Pod spec.resourceClaims: {text}"), false);
+        }
+    }
+
+    pub(super) fn pod_object(&self) -> &Arc<Pod> {
         &self.run.problem.pods[self.pod as usize].pod
     }
 
-    fn variant(&self) -> &Variant {
+    pub(super) fn variant(&self) -> &Variant {
         let entry = self.run.problem.intake.pods[self.pod as usize];
         &self.run.ladders.all[entry.combo as usize].variants[self.refused.step]
     }
@@ -164,6 +169,7 @@ impl Funnels<'_, '_> {
             field: self.field(api::labels::HOSTNAME),
             wanted: wanted(hostname, vocabulary),
             offered: Vec::new(),
+            is_known: true,
         };
         let text = format!("{}: a new node has a new name", self.label_text(hostname));
         walk.gate(constraint, text, hostname.is_complement());
@@ -193,6 +199,7 @@ impl Funnels<'_, '_> {
             field: self.field(name),
             wanted: wanted(requirement, vocabulary),
             offered: offered(walk.types.iter().map(Arc::as_ref), claim, key, vocabulary),
+            is_known: self.is_known(requirement),
         };
         let mut text = self.label_text(requirement);
         if !is_compatible {
@@ -206,6 +213,17 @@ impl Funnels<'_, '_> {
         walk.keep(constraint, text, |entry| {
             is_compatible && entry.requirements.intersects(&only_of(claim, key), vocabulary)
         });
+    }
+
+    /// Whether somebody has a value that a requirement names.
+    fn is_known(&self, requirement: &Requirement) -> bool {
+        let key = requirement.key();
+        let types = self.run.problem.index.types.iter().chain(self.catalogue.values());
+        let types = types.map(|entry| &entry.requirements);
+        let pools = self.run.problem.templates.iter().map(|it| &it.template.requirements);
+        let mut lists = types.chain(pools).filter_map(|it| it.get(key));
+        requirement.is_complement()
+            || lists.any(|list| !list.is_complement() && list.value_set().intersects(requirement.value_set()))
     }
 
     fn field(&self, key: &str) -> LabelField {
@@ -267,111 +285,6 @@ impl Funnels<'_, '_> {
         walk.keep(constraint, text, |entry| {
             joined.is_some() && entry.requirements.intersects(claim, vocabulary)
         });
-    }
-
-    /// One stage per rule about other pods; returns what the claim is once domains are picked.
-    fn topology_stages(&mut self, claim: Requirements, template: usize, walk: &mut Walk) -> Requirements {
-        let groups: Vec<(GroupId, bool)> = self
-            .variant()
-            .bonds
-            .iter()
-            .map(|bond| (bond.group, bond.is_self))
-            .collect();
-        if groups.is_empty() {
-            return claim;
-        }
-        let vocabulary = &self.run.problem.vocabulary;
-        let state = self.run.space.intern(claim.clone(), Side::Claim(template as u32));
-        let entry = self.run.problem.intake.pods[self.pod as usize];
-        let hosts = self.run.nodes.states.len() + self.run.claims.len();
-        let variant = &self.run.ladders.all[entry.combo as usize].variants[self.refused.step];
-        let is_open = self.run.rules.evaluate(variant, &self.run.topology, hosts);
-        for (group, is_self) in groups {
-            self.topology_stage(group, is_self, state, walk);
-        }
-        let run = &mut *self.run;
-        let target = run.narrow(state).filter(|_| is_open);
-        let Some(target) = target else {
-            if !walk.types.is_empty() {
-                let text = "Pod spec.topologySpreadConstraints and spec.affinity: no domain suits all".to_owned();
-                walk.gate(Constraint::TopologyTogether, text, false);
-            }
-            return claim;
-        };
-        let picked = run.space.state(target).requirements.clone();
-        walk.keep_on(|entry| entry.requirements.intersects(&picked, vocabulary));
-        picked
-    }
-
-    fn topology_stage(&mut self, id: GroupId, is_self: bool, state: StateId, walk: &mut Walk) {
-        let run = &mut *self.run;
-        let vocabulary = &run.problem.vocabulary;
-        let narrowed = match &run.topology.groups[id as usize].counts {
-            Counts::Hosts(_) => {
-                let is_closed = !run.rules.is_fresh_host_fine && run.rules.closes_new_hosts(id);
-                (!is_closed).then_some(state)
-            }
-            Counts::Labels(labels) => {
-                let key = labels.key;
-                let left = run.rules.left(id).map(<[u64]>::to_vec);
-                let left = left.filter(|left| intersects(left, run.space.admitted(state, key)));
-                left.and_then(|left| match run.space.narrow(state, key, &left) {
-                    Step::To(narrowed) => Some(narrowed),
-                    Step::Conflict | Step::Undefined => None,
-                })
-            }
-        };
-        let (constraint, text) = self.topology_text(id, is_self, state);
-        let space = &self.run.space;
-        let claim = narrowed.map(|state| &space.state(state).requirements);
-        walk.keep(constraint, text, |entry| {
-            claim.is_some_and(|claim| entry.requirements.intersects(claim, vocabulary))
-        });
-    }
-
-    fn topology_text(&self, id: GroupId, is_self: bool, state: StateId) -> (Constraint, String) {
-        let group = &self.run.topology.groups[id as usize];
-        let key = self
-            .run
-            .problem
-            .vocabulary
-            .key_name(self.run.topology.keys[id as usize]);
-        let at = position(self.pod_object(), group, key);
-        let (kind, field) = match group.kind {
-            Kind::Spread => (TopologyKind::Spread, "Pod spec.topologySpreadConstraints"),
-            Kind::Affinity => (TopologyKind::Affinity, "Pod spec.affinity.podAffinity"),
-            Kind::AntiAffinity => (TopologyKind::AntiAffinity, "Pod spec.affinity.podAntiAffinity"),
-            Kind::Inverse => (TopologyKind::Avoided, "podAntiAffinity of other pods"),
-        };
-        let place = at.map_or_else(String::new, |at| format!("[{at}]"));
-        let skew = match kind {
-            TopologyKind::Spread => format!(" maxSkew {}", group.max_skew),
-            _ => String::new(),
-        };
-        let text = format!("{field}{place} {key}{skew}: pods are {{{}}}", counts(self.run, id));
-        let needed_skew = (kind == TopologyKind::Spread)
-            .then(|| self.needed_skew(id, is_self, state))
-            .flatten();
-        let constraint = Constraint::Topology {
-            kind,
-            key: key.to_owned(),
-            at,
-            needed_skew,
-        };
-        (constraint, text)
-    }
-
-    /// The `maxSkew` that opens the emptiest domain the claim admits.
-    fn needed_skew(&self, id: GroupId, is_self: bool, state: StateId) -> Option<i32> {
-        let group = &self.run.topology.groups[id as usize];
-        let Counts::Labels(labels) = &group.counts else {
-            return None;
-        };
-        let bond = self.variant().bonds.iter().find(|bond| bond.group == id)?;
-        let admitted = self.run.space.admitted(state, labels.key);
-        let open: Vec<u64> = admitted.iter().zip(&labels.known).map(|(a, b)| a & b).collect();
-        let emptiest = positions(&open).map(|domain| labels.counts[domain]).min()?;
-        Some(emptiest + i32::from(is_self) - group.least(labels, &bond.domains))
     }
 
     fn room_stages(&self, claim: &Requirements, template: usize, walk: &mut Walk) {
@@ -483,25 +396,4 @@ fn without_hostname(set: &Requirements) -> Requirements {
 /// `In [a b]` of `key In [a b]`.
 fn without_key(text: &str) -> &str {
     text.split_once(' ').map_or(text, |(_, rest)| rest)
-}
-
-/// Which of the pod's constraints a group counts for.
-fn position(pod: &Pod, group: &Group, key: &str) -> Option<usize> {
-    let affinity = pod.spec.affinity.as_ref();
-    let terms = match group.kind {
-        Kind::Spread => {
-            let spreads = &pod.spec.topology_spread_constraints;
-            return spreads
-                .iter()
-                .position(|it| *it.topology_key == *key && it.max_skew == group.max_skew);
-        }
-        Kind::Affinity => affinity.and_then(|it| it.pod_affinity.as_ref()),
-        Kind::AntiAffinity => affinity.and_then(|it| it.pod_anti_affinity.as_ref()),
-        Kind::Inverse => None,
-    };
-    let terms = &terms?.required;
-    let exact = terms
-        .iter()
-        .position(|it| *it.topology_key == *key && it.label_selector == group.selector);
-    exact.or_else(|| terms.iter().position(|it| *it.topology_key == *key))
 }

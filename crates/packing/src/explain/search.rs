@@ -65,7 +65,7 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|funnel| self.candidates(&base, funnel))
             .collect();
-        candidates.sort_by_key(|(candidate, funnel)| (candidate.weight, Reverse(progress(funnel))));
+        candidates.sort_by_key(|(candidate, funnel)| (candidate.weight, Reverse(funnel.progress())));
         let (mut fixes, mut attempts) = (Vec::new(), Vec::new());
         let mut tried: Vec<Change> = Vec::new();
         for (candidate, funnel) in candidates {
@@ -132,14 +132,18 @@ impl<'a> Search<'a> {
         let snapshot = candidate.applied(base);
         let changes: Vec<_> = before.iter().chain([&candidate.change]).cloned().collect();
         match self.trial.run(&snapshot) {
-            Verdict::Placed(plan) => Some(Fix {
-                changes,
-                is_verified: true,
-                launch: self.trial.launch(&plan),
-            }),
+            Verdict::Placed(plan) => {
+                let claim = self.trial.claim(&plan);
+                Some(Fix {
+                    changes,
+                    is_verified: true,
+                    node_pool: claim.map(|claim| claim.node_pool.clone()),
+                    launch: claim.and_then(|claim| claim.cheapest.clone()),
+                })
+            }
             Verdict::Blocked(funnels) => {
                 let funnel = funnels.into_iter().find(|after| {
-                    let is_further = progress(after) > progress(funnel);
+                    let is_further = after.progress() > funnel.progress();
                     let is_other = after.blocking_stage().map(|stage| &stage.constraint)
                         != funnel.blocking_stage().map(|stage| &stage.constraint);
                     after.pool == funnel.pool && (is_further || is_other)
@@ -159,7 +163,7 @@ impl<'a> Search<'a> {
     fn add_changes(&mut self, mut attempts: Vec<Attempt>) -> Option<Fix> {
         loop {
             attempts.retain(|attempt| attempt.changes.len() < MOST_CHANGES);
-            let key = |attempt: &Attempt| (progress(&attempt.funnel), Reverse(attempt.changes.len()));
+            let key = |attempt: &Attempt| (attempt.funnel.progress(), Reverse(attempt.changes.len()));
             let best = (0..attempts.len()).rev().max_by_key(|at| key(&attempts[*at]))?;
             let best = attempts.swap_remove(best);
             let mut candidates = self.candidates(&best.snapshot, &best.funnel);
@@ -194,8 +198,7 @@ impl<'a> Search<'a> {
         if *resource == ResourceName::Nodes {
             return Some(Quantity::from_units(1));
         }
-        let mut claims = plan.claims.iter().filter(|claim| claim.node_pool == pool.name());
-        let claim = claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == *self.trial.key()))?;
+        let claim = self.trial.claim(plan).filter(|claim| claim.node_pool == pool.name())?;
         let types = claim.options.iter().filter_map(|name| base.catalog().get(name));
         types.map(|entry| entry.capacity.amount(resource.as_str())).min()
     }
@@ -219,31 +222,4 @@ fn rounded_up(resource: &ResourceName, quantity: Quantity) -> Quantity {
     };
     let units = quantity.nanos().div_euclid(unit) + i128::from(quantity.nanos().rem_euclid(unit) != 0);
     Quantity::from_nanos(units * unit, quantity.format())
-}
-
-/// How far a funnel goes: the place of its last condition among all, and what was left before it.
-fn progress(funnel: &PoolFunnel) -> (u8, usize) {
-    let Some(at) = funnel.blocking else {
-        return (u8::MAX, 0);
-    };
-    let before = at.checked_sub(1).and_then(|at| funnel.stages.get(at));
-    let place = match &funnel.stages[at].constraint {
-        Constraint::TakesNoPart => 0,
-        Constraint::Offered => 1,
-        Constraint::PoolRequirement { .. } | Constraint::PoolLabels => 2,
-        Constraint::PoolOffering => 3,
-        Constraint::PoolMinValues(_) => 4,
-        Constraint::Limit { .. } => 5,
-        Constraint::Taints { .. } => 6,
-        Constraint::VolumeLimit => 7,
-        Constraint::NodeLabel { .. } => 8,
-        Constraint::VolumeZone { .. } => 9,
-        Constraint::Topology { .. } | Constraint::TopologyTogether => 10,
-        Constraint::HostPorts => 11,
-        Constraint::Resource { .. } => 12,
-        Constraint::Offering => 13,
-        Constraint::MinValues(_) => 14,
-        Constraint::Reserved => 15,
-    };
-    (place, before.map_or(0, |stage| stage.remaining))
 }

@@ -2,7 +2,7 @@
 
 use model::{
     object::ObjectKey,
-    plan::{Launch, Plan},
+    plan::{Plan, PlannedClaim},
     snapshot::Snapshot,
 };
 
@@ -63,9 +63,8 @@ impl<'a> Trial<'a> {
     }
 
     /// The node a plan launches for the pod, if it is a new one.
-    pub(super) fn launch(&self, plan: &Plan) -> Option<Launch> {
+    pub(super) fn claim<'p>(&self, plan: &'p Plan) -> Option<&'p PlannedClaim> {
         let mut claims = plan.claims.iter();
-        let of_pod = claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == self.key));
-        of_pod.and_then(|claim| claim.cheapest.clone())
+        claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == self.key))
     }
 }
