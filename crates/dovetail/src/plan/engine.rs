@@ -31,28 +31,27 @@ pub(crate) struct Upstream {
 }
 
 pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
-    let with = |packing| {
-        let options = packing::Options {
-            packing,
-            ..packing::Options::default()
-        };
-        packing::plan(snapshot, &options)
+    let options = packing::Options {
+        packing: match packing {
+            Packing::Faithful => packing::Packing::Faithful,
+            Packing::Cheapest => packing::Packing::Cheapest,
+        },
+        ..packing::Options::default()
     };
-    let faithful = with(packing::Packing::Faithful);
-    let upstream = Upstream {
-        price: faithful.price(),
-        nodes: faithful.claims.len(),
-        unplaced: faithful.unplaced.len(),
-    };
-    let plan = match packing {
-        Packing::Faithful => faithful,
-        Packing::Cheapest => with(packing::Packing::Cheapest),
-    };
+    let packing::Planned { plan, report } = packing::planned(snapshot, &options);
+    // Pods that are not tried at all are nobody's to place.
+    let tried = report.winner().map_or(0, |winner| winner.unplaced);
+    let ignored = plan.unplaced.len().saturating_sub(tried);
+    let upstream = report.contenders.first().map(|faithful| Upstream {
+        price: faithful.price,
+        nodes: faithful.claims,
+        unplaced: faithful.unplaced + ignored,
+    });
     Planned {
         funnels: funnels(snapshot, &plan),
         plan,
-        lower_bound: None,
-        upstream: Some(upstream),
+        lower_bound: Some(report.lower_bound).filter(|bound| *bound > Price::ZERO),
+        upstream,
     }
 }
 
