@@ -33,7 +33,7 @@ fn judged(snapshot: &Snapshot) -> Verdict {
 }
 
 fn alarms(name: &str, verdict: &Verdict) -> Vec<String> {
-    let violations = verdict.violations.iter();
+    let violations = verdict.violations.iter().filter(|violation| violation.is_proven());
     violations.map(|violation| format!("{name}: {violation}")).collect()
 }
 

@@ -47,6 +47,16 @@ pub struct Violation {
     pub detail: String,
 }
 
+/// What is said of a pod that none of the orders tried could bind.
+pub(crate) const NO_ORDER: &str = "no order of binding was found in which the pod is admitted";
+
+impl Violation {
+    /// Whether it is a fact. That no order of binding admits a pod is not: the search tries a few orders, not all.
+    pub fn is_proven(&self) -> bool {
+        self.detail != NO_ORDER
+    }
+}
+
 /// Something that may go wrong, though upstream plans like this.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Doubt {

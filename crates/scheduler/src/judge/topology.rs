@@ -19,7 +19,7 @@ use model::{
 
 pub(super) use self::replay::Replay;
 use self::replay::{Counting, WorldKind};
-use super::{Place, Reason, Rule, Verdict, claim::ClaimView, existing, world::World};
+use super::{NO_ORDER, Place, Reason, Rule, Verdict, claim::ClaimView, existing, world::World};
 
 /// All labels that constraints and terms speak of.
 pub(super) fn keys(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<Text> {
@@ -85,6 +85,5 @@ pub(super) fn check(snapshot: &Snapshot, world: &World, claims: &[ClaimView], pl
 }
 
 fn report(stuck: &Stuck, reason: Option<Reason>, verdict: &mut Verdict) {
-    let detail = "no order of binding was found in which the pod is admitted";
-    verdict.find(reason, stuck.rule, Some(&stuck.pod), Some(&stuck.place), detail);
+    verdict.find(reason, stuck.rule, Some(&stuck.pod), Some(&stuck.place), NO_ORDER);
 }
