@@ -49,8 +49,44 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "state",
+        sees: &["api", "model"],
+        pure: true,
+    },
+    Layer {
+        name: "cloud",
+        sees: &["api", "model"],
+        pure: true,
+    },
+    Layer {
+        name: "runtime",
+        sees: &["api", "model"],
+        pure: false,
+    },
+    Layer {
+        name: "cloud-kwok",
+        sees: &["api", "model", "catalogue", "cloud", "runtime"],
+        pure: false,
+    },
+    Layer {
+        name: "controllers",
+        sees: &["api", "model", "packing", "scheduler", "state", "cloud", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "dovetail",
-        sees: &["api", "model", "catalogue", "packing", "scheduler"],
+        sees: &[
+            "api",
+            "model",
+            "catalogue",
+            "cloud",
+            "cloud-kwok",
+            "controllers",
+            "packing",
+            "runtime",
+            "scheduler",
+            "state",
+        ],
         pure: false,
     },
     Layer {

@@ -133,6 +133,48 @@ pub fn is_kept_annotation(key: &str) -> bool {
         || KEPT_ANNOTATIONS.contains(&key)
 }
 
+/// The manifest `kubectl apply` leaves behind: the bulk of an object, and nothing to hand on.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Reads the metadata of kinds whose annotations are handed on to nodes: all of them are kept.
+pub(crate) fn with_all_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metadata, D::Error> {
+    AllAnnotations::deserialize(deserializer)
+}
+
+/// [`Metadata`] with all annotations.
+#[derive(Deserialize)]
+#[serde(remote = "Metadata", rename_all = "camelCase")]
+struct AllAnnotations {
+    #[serde(default)]
+    namespace: Text,
+    #[serde(default)]
+    name: Text,
+    #[serde(default)]
+    uid: Uid,
+    #[serde(default)]
+    resource_version: ResourceVersion,
+    #[serde(default)]
+    generation: i64,
+    #[serde(default, with = "list::map")]
+    labels: Labels,
+    #[serde(default, deserialize_with = "annotations_but_the_manifest")]
+    annotations: Labels,
+    #[serde(default)]
+    creation_timestamp: Option<Timestamp>,
+    #[serde(default)]
+    deletion_timestamp: Option<Timestamp>,
+    #[serde(default)]
+    deletion_grace_period_seconds: Option<i64>,
+    #[serde(default)]
+    owner_references: List<OwnerReference>,
+    #[serde(default)]
+    finalizers: List<Text>,
+}
+
+fn annotations_but_the_manifest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    list::map::deserialize_where(deserializer, |key| key != LAST_APPLIED)
+}
+
 fn kept_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
     list::map::deserialize_where(deserializer, is_kept_annotation)
 }

@@ -77,9 +77,9 @@ impl NodeInfo {
 
 impl Node {
     /// Position in `GROUPINGS`: by pool.
-    pub(crate) const BY_POOL: usize = 0;
+    pub const BY_POOL: usize = 0;
     /// Position in `GROUPINGS`: by instance.
-    pub(crate) const BY_PROVIDER_ID: usize = 1;
+    pub const BY_PROVIDER_ID: usize = 1;
 
     /// The node's name.
     pub fn name(&self) -> NodeName {

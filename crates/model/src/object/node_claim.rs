@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Condition, Grouping, List, Metadata, NodeClaimName, NodeName, NodePoolName, NodeSelectorRequirement, Object,
     ProviderId, Taints, Text, condition,
-    metadata::{is_unset, non_empty},
+    metadata::{is_unset, non_empty, with_all_annotations},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
 
@@ -15,7 +15,8 @@ use crate::{resources::ResourceList, sharing::Sharing};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeClaim {
-    /// Who it is.
+    /// Who it is, with all annotations: registration hands them to the node.
+    #[serde(deserialize_with = "with_all_annotations")]
     pub metadata: Metadata,
     /// What was asked for.
     pub spec: NodeClaimSpec,
@@ -109,9 +110,9 @@ pub struct NodeClaimStatus {
 
 impl NodeClaim {
     /// Position in `GROUPINGS`: by pool.
-    pub(crate) const BY_POOL: usize = 0;
+    pub const BY_POOL: usize = 0;
     /// Position in `GROUPINGS`: by instance.
-    pub(crate) const BY_PROVIDER_ID: usize = 1;
+    pub const BY_PROVIDER_ID: usize = 1;
 
     /// The claim's name.
     pub fn name(&self) -> NodeClaimName {

@@ -104,7 +104,7 @@ fn kept_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Br
 
 impl Pod {
     /// Position in `GROUPINGS`: by the node it is bound to.
-    pub(crate) const BY_NODE: usize = 0;
+    pub const BY_NODE: usize = 0;
 
     /// The pod's identity.
     pub fn uid(&self) -> &PodUid {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
+use super::{Grouping, 
     List, Metadata, NodeName, NodeSelector, Object, Text,
     metadata::{is_false, is_unset, non_empty},
 };
@@ -30,7 +30,6 @@ storage_objects! {
     PersistentVolume, "v1";
     StorageClass, "storage.k8s.io/v1";
     CSINode, "storage.k8s.io/v1";
-    VolumeAttachment, "storage.k8s.io/v1";
 }
 
 /// A wish for storage.
@@ -271,4 +270,24 @@ pub struct VolumeAttachmentStatus {
     /// It is.
     #[serde(skip_serializing_if = "is_false")]
     pub attached: bool,
+}
+
+impl VolumeAttachment {
+    /// Position in `GROUPINGS`: by the node.
+    pub const BY_NODE: usize = 0;
+}
+
+impl Object for VolumeAttachment {
+    const API_VERSION: &'static str = "storage.k8s.io/v1";
+    const KIND: &'static str = "VolumeAttachment";
+    const GROUPINGS: &'static [Grouping<Self>] =
+        &[|attachment| attachment.spec.node_name.as_ref().map(|node| &node.0)];
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn share(&mut self, pool: &mut Sharing) {
+        self.metadata.share(pool);
+    }
 }

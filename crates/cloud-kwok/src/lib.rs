@@ -1,0 +1,1 @@
+//! The first cloud: nodes that kwok plays.

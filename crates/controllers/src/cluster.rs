@@ -1,0 +1,162 @@
+//! What every controller may look at and act through.
+//!
+//! The state changes in one place, [`Cluster::fold`]: events of watches and answers to our own writes take the same way,
+//! so what we wrote is seen at once, and every controller hears of every change.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cloud::CloudProvider;
+use jiff::Timestamp;
+use model::{
+    object::ObjectKey,
+    snapshot::Snapshot,
+};
+use runtime::{Api, ApiError, Clock, Delete, Engine, Event, Metrics, Patch, Recorder, Settings};
+use serde_json::Value;
+use state::{Change, State, Tracked};
+
+/// What a cluster is made of.
+pub struct Parts {
+    /// The API server.
+    pub api: Api,
+    /// The cloud.
+    pub cloud: Arc<dyn CloudProvider>,
+    /// The time.
+    pub clock: Clock,
+    /// Where plans are made.
+    pub engine: Engine,
+    /// Where events go.
+    pub recorder: Recorder,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// How to run.
+    pub settings: Arc<Settings>,
+}
+
+/// Hears of a change, while the state is still locked: it may look, and must not wait.
+pub type Listener = Box<dyn Fn(&Change, &State) + Send + Sync>;
+
+/// The cluster.
+pub struct Cluster {
+    parts: Parts,
+    state: Mutex<State>,
+    listeners: Mutex<Vec<Listener>>,
+}
+
+impl Cluster {
+    /// A cluster of which nothing is known yet.
+    pub fn new(parts: Parts) -> Self {
+        let state = State::new(parts.settings.decisions.clone());
+        Self {
+            parts,
+            state: Mutex::new(state),
+            listeners: Mutex::default(),
+        }
+    }
+
+    /// The API server, for what is not tracked. Tracked kinds are written with [`Cluster::create`] and its like.
+    pub fn api(&self) -> &Api {
+        &self.parts.api
+    }
+
+    /// The cloud.
+    pub fn cloud(&self) -> &Arc<dyn CloudProvider> {
+        &self.parts.cloud
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.parts.clock.now()
+    }
+
+    /// Where plans are made.
+    pub fn engine(&self) -> Engine {
+        self.parts.engine
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.parts.metrics
+    }
+
+    /// How to run.
+    pub fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    /// Says that something happened.
+    pub fn publish(&self, event: Event) {
+        self.parts.recorder.publish(event);
+    }
+
+    /// Looks at the state. Nothing may be awaited inside.
+    pub fn look<R>(&self, at: impl FnOnce(&State) -> R) -> R {
+        at(&self.lock())
+    }
+
+    /// The object of a key.
+    pub fn get<T: Tracked>(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.look(|state| state.get::<T>(key).cloned())
+    }
+
+    /// Everything a decision needs, now.
+    pub fn snapshot(&self) -> Snapshot {
+        let now = self.now();
+        self.lock().snapshot(now)
+    }
+
+    /// Changes the state, and tells everybody what changed.
+    pub fn fold<C: IntoIterator<Item = Change>>(&self, change: impl FnOnce(&mut State) -> C) {
+        let mut state = self.lock();
+        let changes: Vec<Change> = change(&mut state).into_iter().collect();
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        for change in &changes {
+            for listener in listeners.iter() {
+                listener(change, &state);
+            }
+        }
+    }
+
+    /// From now on, hears of every change.
+    pub fn listen(&self, listener: Listener) {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.push(listener);
+    }
+
+    /// Creates an object.
+    pub async fn create<T: Tracked>(&self, namespace: &str, object: &Value) -> Result<T, ApiError> {
+        let created: T = self.api().create(namespace, object).await?;
+        self.fold(|state| state.apply(created.clone()));
+        Ok(created)
+    }
+
+    /// Changes an object.
+    pub async fn patch<T: Tracked>(&self, key: &ObjectKey, patch: &Patch) -> Result<T, ApiError> {
+        self.patch_part(key, None, patch).await
+    }
+
+    /// Changes an object's status.
+    pub async fn patch_status<T: Tracked>(&self, key: &ObjectKey, patch: &Patch) -> Result<T, ApiError> {
+        self.patch_part(key, Some("status"), patch).await
+    }
+
+    /// Deletes an object. With finalizers it stays, deleting, until the watch tells that it is gone.
+    pub async fn delete<T: Tracked>(&self, key: &ObjectKey, options: &Delete) -> Result<(), ApiError> {
+        self.api().delete::<T>(key, options).await
+    }
+
+    async fn patch_part<T: Tracked>(
+        &self,
+        key: &ObjectKey,
+        part: Option<&str>,
+        patch: &Patch,
+    ) -> Result<T, ApiError> {
+        let patched: T = self.api().patch(key, part, patch).await?;
+        self.fold(|state| state.apply(patched.clone()));
+        Ok(patched)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

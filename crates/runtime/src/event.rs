@@ -1,0 +1,126 @@
+//! Events people read with `kubectl describe`: upstream's source, reasons and messages, said once.
+
+use std::time::Duration;
+
+use model::object::{Object, Text, Uid};
+
+/// Whether an event is good news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// All is well.
+    Normal,
+    /// Something needs a look.
+    Warning,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Group and version.
+    pub api_version: Text,
+    /// Kind.
+    pub kind: Text,
+    /// Empty for cluster-scoped kinds.
+    pub namespace: Text,
+    /// Name.
+    pub name: Text,
+    /// Identity.
+    pub uid: Uid,
+}
+
+impl Reference {
+    /// A reference to an object.
+    pub fn to<T: Object>(object: &T) -> Self {
+        let metadata = object.metadata();
+        Self {
+            api_version: T::API_VERSION.into(),
+            kind: T::KIND.into(),
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+            uid: metadata.uid.clone(),
+        }
+    }
+}
+
+/// A budget of events per second that all events of a sort share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bucket {
+    /// `Nominated`.
+    Nominated,
+    /// `InsufficientCapacityError` on pods.
+    InsufficientCapacity,
+}
+
+/// Something that happened to an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// To what.
+    pub object: Reference,
+    /// Good or bad.
+    pub kind: EventKind,
+    /// In one word.
+    pub reason: Text,
+    /// In a sentence.
+    pub message: String,
+    /// Said again with equal values within `quiet`, it is not repeated. Empty: always said.
+    pub dedupe: Vec<String>,
+    /// How long it is not repeated.
+    pub quiet: Duration,
+    /// The budget it draws on.
+    pub bucket: Option<Bucket>,
+}
+
+impl Event {
+    /// An event that is not repeated within two minutes for the same object.
+    pub fn new<T: Object>(object: &T, kind: EventKind, reason: &str, message: String) -> Self {
+        Self {
+            object: Reference::to(object),
+            kind,
+            reason: reason.into(),
+            message,
+            dedupe: vec![object.metadata().uid.to_string()],
+            quiet: Duration::from_mins(2),
+            bucket: None,
+        }
+    }
+
+    /// With other values to tell repetitions by.
+    #[must_use]
+    pub fn deduped_by(mut self, values: Vec<String>) -> Self {
+        self.dedupe = values;
+        self
+    }
+
+    /// Not repeated for this long.
+    #[must_use]
+    pub fn quiet_for(mut self, quiet: Duration) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Drawing on a shared budget.
+    #[must_use]
+    pub fn within(mut self, bucket: Bucket) -> Self {
+        self.bucket = Some(bucket);
+        self
+    }
+}
+
+/// Takes events and sees that they reach the API server, in order and not too often.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    events: tokio::sync::mpsc::Sender<Event>,
+}
+
+impl Recorder {
+    /// A recorder, and what it records.
+    pub fn new(size: usize) -> (Self, tokio::sync::mpsc::Receiver<Event>) {
+        let (events, received) = tokio::sync::mpsc::channel(size);
+        (Self { events }, received)
+    }
+
+    /// Says that something happened. Never waits; when too much happens at once, events are lost rather than work.
+    pub fn publish(&self, event: Event) {
+        let _ = self.events.try_send(event);
+    }
+}

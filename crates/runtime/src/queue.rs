@@ -1,0 +1,169 @@
+//! Work to be done, each item once: what is asked for again while it waits is the same work, and while it is being done
+//! it waits until that is over. Failed work waits longer each time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+/// How long failed work waits: doubling from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first failure.
+    pub least: Duration,
+    /// At most.
+    pub most: Duration,
+}
+
+impl Backoff {
+    /// The wait after a number of failures in a row.
+    pub fn after(self, failures: u32) -> Duration {
+        let doubled = 2u32.checked_pow(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.least.saturating_mul(doubled).min(self.most)
+    }
+}
+
+/// A queue of keys.
+#[derive(Debug)]
+pub struct Queue<K> {
+    inner: Mutex<Inner<K>>,
+    changed: Notify,
+    backoff: Backoff,
+}
+
+#[derive(Debug)]
+struct Inner<K> {
+    /// When a key is due; a key waits at most once.
+    due: BTreeMap<K, Instant>,
+    by_time: BTreeSet<(Instant, K)>,
+    /// What is being done, and whether it was asked for meanwhile.
+    active: BTreeMap<K, Option<Instant>>,
+    failures: BTreeMap<K, u32>,
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// An empty queue.
+    pub fn new(backoff: Backoff) -> Self {
+        let inner = Inner {
+            due: BTreeMap::new(),
+            by_time: BTreeSet::new(),
+            active: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        };
+        Self {
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+            backoff,
+        }
+    }
+
+    /// Asks for work as soon as possible.
+    pub fn add(&self, key: K) {
+        self.add_after(key, Duration::ZERO);
+    }
+
+    /// Asks for work after a time; the earliest wish counts.
+    pub fn add_after(&self, key: K, delay: Duration) {
+        let at = Instant::now() + delay;
+        self.lock().add(key, at);
+        self.changed.notify_one();
+    }
+
+    /// The next work that is due. It must be given back with [`Queue::done`] or [`Queue::failed`].
+    pub async fn next(&self) -> K {
+        loop {
+            let wait = match self.lock().take(Instant::now()) {
+                Ok(key) => return key,
+                Err(next) => next,
+            };
+            let changed = self.changed.notified();
+            match wait {
+                None => changed.await,
+                Some(at) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Work that went well.
+    pub fn done(&self, key: &K) {
+        let mut inner = self.lock();
+        inner.failures.remove(key);
+        inner.finish(key, None);
+        drop(inner);
+        self.changed.notify_one();
+    }
+
+    /// Work that failed, or wants to be done again soon: it waits longer each time. Returns how long.
+    pub fn failed(&self, key: &K) -> Duration {
+        let mut inner = self.lock();
+        let failures = inner.failures.entry(key.clone()).or_default();
+        *failures += 1;
+        let delay = self.backoff.after(*failures);
+        inner.finish(key, Some(Instant::now() + delay));
+        drop(inner);
+        self.changed.notify_one();
+        delay
+    }
+
+    /// How much waits and is due.
+    pub fn depth(&self) -> usize {
+        self.lock().due.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<K>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Ord + Clone> Inner<K> {
+    fn add(&mut self, key: K, at: Instant) {
+        if let Some(again) = self.active.get_mut(&key) {
+            *again = Some(again.map_or(at, |known| known.min(at)));
+            return;
+        }
+        match self.due.get(&key) {
+            Some(known) if *known <= at => return,
+            Some(known) => {
+                self.by_time.remove(&(*known, key.clone()));
+            }
+            None => {}
+        }
+        self.due.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+
+    /// The first key that is due, or when the next one will be.
+    fn take(&mut self, now: Instant) -> Result<K, Option<Instant>> {
+        match self.by_time.first() {
+            Some((at, _)) if *at > now => Err(Some(*at)),
+            None => Err(None),
+            Some(_) => {
+                let Some((_, key)) = self.by_time.pop_first() else {
+                    return Err(None);
+                };
+                self.due.remove(&key);
+                self.active.insert(key.clone(), None);
+                Ok(key)
+            }
+        }
+    }
+
+    fn finish(&mut self, key: &K, retry: Option<Instant>) {
+        let again = self.active.remove(key).flatten();
+        let next = match (again, retry) {
+            (Some(again), Some(retry)) => Some(again.min(retry)),
+            (again, retry) => again.or(retry),
+        };
+        if let Some(at) = next {
+            self.add(key.clone(), at);
+        }
+    }
+}

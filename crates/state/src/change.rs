@@ -1,0 +1,54 @@
+//! What an event changed: the object before and after.
+
+use std::sync::Arc;
+
+use model::object::{NodeClass, Object};
+
+use crate::state::tracked_kinds;
+
+/// One object before and after an event. Never both absent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition<T> {
+    /// As it was; none when it is new.
+    pub before: Option<Arc<T>>,
+    /// As it is; none when it is gone.
+    pub after: Option<Arc<T>>,
+}
+
+impl<T> Transition<T> {
+    /// The object as it was last seen.
+    pub fn latest(&self) -> Option<&Arc<T>> {
+        self.after.as_ref().or(self.before.as_ref())
+    }
+
+    /// True when the object was not known before.
+    pub fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+
+    /// True when the object is gone.
+    pub fn is_gone(&self) -> bool {
+        self.after.is_none()
+    }
+}
+
+impl<T: Object> Transition<T> {
+    /// True when the object is new, gone, or its spec changed.
+    pub fn changes_generation(&self) -> bool {
+        let generation = |object: &Option<Arc<T>>| object.as_ref().map(|object| object.metadata().generation);
+        generation(&self.before) != generation(&self.after)
+    }
+}
+
+macro_rules! changes {
+    ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
+        /// What an event changed.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Change {
+            $($(#[$doc])* $kind(Transition<model::object::$kind>),)*
+            /// A node class of any provider.
+            NodeClass(Transition<NodeClass>),
+        }
+    };
+}
+tracked_kinds!(changes);

@@ -1,0 +1,269 @@
+//! The fold itself: which kinds are tracked, and what is asked of them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use model::{
+    object::{
+        Node, NodeClaim, NodeClass, NodeClassReference, Object, ObjectKey, Pod, ResourceVersion, VolumeAttachment,
+    },
+    snapshot::{Catalog, Objects, Settings, Snapshot, Title},
+};
+
+use crate::{Change, Store, Transition};
+
+/// Calls a macro with every tracked kind: the field it has in a snapshot, and its type.
+macro_rules! tracked_kinds {
+    ($macro:ident) => {
+        $macro! {
+            /// Who may be launched.
+            node_pools: NodePool,
+            /// What the user knows better than the catalogue.
+            node_overlays: NodeOverlay,
+            /// Who was launched.
+            node_claims: NodeClaim,
+            /// Who joined.
+            nodes: Node,
+            /// Demand and what already runs.
+            pods: Pod,
+            /// Overhead of every node.
+            daemon_sets: DaemonSet,
+            /// For buffers.
+            deployments: Deployment,
+            /// For default constraints and buffers.
+            replica_sets: ReplicaSet,
+            /// For default constraints and buffers.
+            stateful_sets: StatefulSet,
+            /// For default constraints.
+            replication_controllers: ReplicationController,
+            /// For default constraints.
+            services: Service,
+            /// For buffers.
+            pod_templates: PodTemplate,
+            /// Room kept free.
+            capacity_buffers: CapacityBuffer,
+            /// What blocks evictions.
+            pod_disruption_budgets: PodDisruptionBudget,
+            /// For affinity terms across namespaces.
+            namespaces: Namespace,
+            /// For overhead of templates.
+            runtime_classes: RuntimeClass,
+            /// Storage asked for.
+            persistent_volume_claims: PersistentVolumeClaim,
+            /// Storage there is.
+            persistent_volumes: PersistentVolume,
+            /// How storage is made.
+            storage_classes: StorageClass,
+            /// Volume limits of nodes.
+            csi_nodes: CSINode,
+            /// Volumes on their way.
+            volume_attachments: VolumeAttachment,
+            /// Kinds of devices.
+            device_classes: DeviceClass,
+            /// Devices there are.
+            resource_slices: ResourceSlice,
+            /// Devices asked for.
+            resource_claims: ResourceClaim,
+            /// What device claims are made from.
+            resource_claim_templates: ResourceClaimTemplate,
+        }
+    };
+}
+pub(crate) use tracked_kinds;
+
+/// A kind that the state tracks.
+pub trait Tracked: Object {
+    /// Which kind it is.
+    const TRACKED: Kind;
+
+    /// Its objects.
+    fn store(state: &State) -> &Store<Self>;
+
+    /// Its objects, to be changed.
+    fn store_mut(state: &mut State) -> &mut Store<Self>;
+
+    /// A change of one of its objects.
+    fn change(transition: Transition<Self>) -> Change;
+}
+
+macro_rules! state {
+    ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
+        /// Names a tracked kind.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+            /// Node classes of the providers.
+            NodeClass,
+        }
+
+        /// Everything known of the cluster.
+        #[derive(Debug, Default)]
+        pub struct State {
+            $($field: Store<model::object::$kind>,)*
+            node_classes: Arc<BTreeMap<NodeClassReference, Arc<NodeClass>>>,
+            are_node_classes_listed: bool,
+            settings: Settings,
+            catalog: Catalog,
+        }
+
+        $(impl Tracked for model::object::$kind {
+            const TRACKED: Kind = Kind::$kind;
+
+            fn store(state: &State) -> &Store<Self> {
+                &state.$field
+            }
+
+            fn store_mut(state: &mut State) -> &mut Store<Self> {
+                &mut state.$field
+            }
+
+            fn change(transition: Transition<Self>) -> Change {
+                Change::$kind(transition)
+            }
+        })*
+
+        impl State {
+            /// Everything a decision needs, as of `now`.
+            pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+                let objects = Objects {
+                    $($field: self.$field.table(),)*
+                    node_classes: Arc::clone(&self.node_classes),
+                };
+                let title = Title { name: "live".to_owned(), taken_at: now, origin: "watch".to_owned() };
+                Snapshot::new(title, self.settings.clone(), objects, self.catalog.clone())
+            }
+
+            /// Whether a kind has been listed in full.
+            pub fn is_listed(&self, kind: Kind) -> bool {
+                match kind {
+                    $(Kind::$kind => self.$field.is_listed(),)*
+                    Kind::NodeClass => self.are_node_classes_listed,
+                }
+            }
+        }
+    };
+}
+tracked_kinds!(state);
+
+impl State {
+    /// An empty cluster, to be decided on under these options.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in a version of an object, from a watch or from the answer to our own write.
+    pub fn apply<T: Tracked>(&mut self, object: T) -> Option<Change> {
+        T::store_mut(self).apply(object).map(T::change)
+    }
+
+    /// Takes an object out; `last` is its last version.
+    pub fn delete<T: Tracked>(&mut self, last: &T) -> Option<Change> {
+        T::store_mut(self).delete(last).map(T::change)
+    }
+
+    /// Ends a list taken at a version: objects that it did not name are gone.
+    pub fn end_list<T: Tracked>(&mut self, named: &BTreeSet<ObjectKey>, version: &ResourceVersion) -> Vec<Change> {
+        let gone = T::store_mut(self).end_list(named, version);
+        gone.into_iter().map(T::change).collect()
+    }
+
+    /// The objects of a kind.
+    pub fn all<T: Tracked>(&self) -> &Store<T> {
+        T::store(self)
+    }
+
+    /// The object of a key.
+    pub fn get<T: Tracked>(&self, key: &ObjectKey) -> Option<&Arc<T>> {
+        T::store(self).get(key)
+    }
+
+    /// What the cloud offers, from now on.
+    pub fn set_catalog(&mut self, catalog: Catalog) {
+        self.catalog = catalog;
+    }
+
+    /// What the cloud offers.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Claims with a provider ID.
+    pub fn claims_of_provider_id(&self, id: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
+        self.node_claims.group(NodeClaim::BY_PROVIDER_ID, id)
+    }
+
+    /// Claims of a pool.
+    pub fn claims_of_pool(&self, pool: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
+        self.node_claims.group(NodeClaim::BY_POOL, pool)
+    }
+
+    /// Nodes with a provider ID.
+    pub fn nodes_of_provider_id(&self, id: &str) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.group(Node::BY_PROVIDER_ID, id)
+    }
+
+    /// Pods bound to a node.
+    pub fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.group(Pod::BY_NODE, node)
+    }
+
+    /// Volumes attached, or about to be, to a node.
+    pub fn attachments_of_node(&self, node: &str) -> impl Iterator<Item = &Arc<VolumeAttachment>> {
+        self.volume_attachments.group(VolumeAttachment::BY_NODE, node)
+    }
+
+    /// A node class.
+    pub fn node_class(&self, reference: &NodeClassReference) -> Option<&Arc<NodeClass>> {
+        self.node_classes.get(reference)
+    }
+
+    /// Takes in a version of a node class.
+    pub fn apply_node_class(&mut self, class: NodeClass) -> Option<Change> {
+        let reference = class.reference();
+        let known = self.node_classes.get(&reference);
+        if known.is_some_and(|known| known.metadata.resource_version == class.metadata.resource_version) {
+            return None;
+        }
+        let after = Arc::new(class);
+        let before = Arc::make_mut(&mut self.node_classes).insert(reference, Arc::clone(&after));
+        let after = Some(after);
+        Some(Change::NodeClass(Transition { before, after }))
+    }
+
+    /// Takes a node class out.
+    pub fn delete_node_class(&mut self, reference: &NodeClassReference) -> Option<Change> {
+        let before = Arc::make_mut(&mut self.node_classes).remove(reference);
+        let after = None;
+        before.map(|before| {
+            Change::NodeClass(Transition {
+                before: Some(before),
+                after,
+            })
+        })
+    }
+
+    /// Ends a list of node classes of a kind: those it did not name are gone.
+    pub fn end_node_class_list(
+        &mut self,
+        group: &str,
+        kind: &str,
+        named: &BTreeSet<NodeClassReference>,
+    ) -> Vec<Change> {
+        self.are_node_classes_listed = true;
+        let gone: Vec<_> = self
+            .node_classes
+            .keys()
+            .filter(|known| *known.group == *group && *known.kind == *kind && !named.contains(*known))
+            .cloned()
+            .collect();
+        gone.iter()
+            .filter_map(|reference| self.delete_node_class(reference))
+            .collect()
+    }
+}
