@@ -69,6 +69,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "simulator",
+        sees: &["api", "model", "scheduler"],
+        pure: false,
+    },
+    Layer {
         name: "controllers",
         sees: &["api", "model", "packing", "scheduler", "state", "cloud", "runtime"],
         pure: false,

@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloud::CloudProvider;
 use jiff::Timestamp;
-use model::{
-    object::ObjectKey,
-    snapshot::Snapshot,
-};
+use model::{object::ObjectKey, snapshot::Snapshot};
 use runtime::{Api, ApiError, Clock, Delete, Engine, Event, Metrics, Patch, Recorder, Settings};
 use serde_json::Value;
 use state::{Change, State, Tracked};
+
+use crate::patch::{self, Lock};
 
 /// What a cluster is made of.
 pub struct Parts {
@@ -140,17 +139,34 @@ impl Cluster {
         self.patch_part(key, Some("status"), patch).await
     }
 
+    /// Writes what differs between an object as it was read and as it should be, its status aside; none when nothing does.
+    pub async fn update<T: Tracked>(&self, before: &T, after: &T, lock: Lock) -> Result<Option<T>, ApiError> {
+        match patch::of_object(before, after, lock) {
+            Some(patch) => self
+                .patch(&before.metadata().key(), &Patch::Merge(patch))
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes what differs in the status; none when nothing does.
+    pub async fn update_status<T: Tracked>(&self, before: &T, after: &T, lock: Lock) -> Result<Option<T>, ApiError> {
+        match patch::of_status(before, after, lock) {
+            Some(patch) => self
+                .patch_status(&before.metadata().key(), &Patch::Merge(patch))
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Deletes an object. With finalizers it stays, deleting, until the watch tells that it is gone.
     pub async fn delete<T: Tracked>(&self, key: &ObjectKey, options: &Delete) -> Result<(), ApiError> {
         self.api().delete::<T>(key, options).await
     }
 
-    async fn patch_part<T: Tracked>(
-        &self,
-        key: &ObjectKey,
-        part: Option<&str>,
-        patch: &Patch,
-    ) -> Result<T, ApiError> {
+    async fn patch_part<T: Tracked>(&self, key: &ObjectKey, part: Option<&str>, patch: &Patch) -> Result<T, ApiError> {
         let patched: T = self.api().patch(key, part, patch).await?;
         self.fold(|state| state.apply(patched.clone()));
         Ok(patched)

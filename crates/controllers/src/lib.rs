@@ -3,8 +3,20 @@
 //! A reconcile looks at the [`Cluster`] (what the watches and our own writes have told), decides with a pure function,
 //! and acts through it. Nothing else writes to the cluster or the cloud.
 
+pub mod capacity_buffer;
+pub mod catalog;
 mod cluster;
+mod conditions;
 mod controller;
+pub mod node;
+pub mod node_claim;
+pub mod node_overlay;
+pub mod node_pool;
+pub mod observability;
+mod patch;
+pub mod provisioning;
+pub mod static_capacity;
+pub mod watches;
 
 pub use cluster::{Cluster, Parts};
-pub use controller::{Controller, Next, Problem, run};
+pub use controller::{Controller, Next, Problem, Work, run};

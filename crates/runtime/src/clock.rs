@@ -32,7 +32,11 @@ impl Clock {
     /// The time as the API writes it: whole seconds.
     pub fn now_in_seconds(&self) -> Timestamp {
         let now = self.now();
-        now.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc))
-            .unwrap_or(now)
+        now.round(
+            jiff::TimestampRound::new()
+                .smallest(Unit::Second)
+                .mode(jiff::RoundMode::Trunc),
+        )
+        .unwrap_or(now)
     }
 }

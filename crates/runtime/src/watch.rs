@@ -81,11 +81,7 @@ struct PageMetadata {
     r#continue: String,
 }
 
-async fn list<T>(
-    api: &Api,
-    watched: &mut Watched<T>,
-    see: &mut impl FnMut(Observed<T>),
-) -> Result<String, ApiError> {
+async fn list<T>(api: &Api, watched: &mut Watched<T>, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
     let base = watched.resource.collection("");
     let mut named = BTreeSet::new();
     let mut next = String::new();

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Grouping, 
-    List, Metadata, NodeName, NodeSelector, Object, Text,
+use super::{
+    Grouping, List, Metadata, NodeName, NodeSelector, Object, Text,
     metadata::{is_false, is_unset, non_empty},
 };
 use crate::sharing::Sharing;
@@ -280,8 +280,7 @@ impl VolumeAttachment {
 impl Object for VolumeAttachment {
     const API_VERSION: &'static str = "storage.k8s.io/v1";
     const KIND: &'static str = "VolumeAttachment";
-    const GROUPINGS: &'static [Grouping<Self>] =
-        &[|attachment| attachment.spec.node_name.as_ref().map(|node| &node.0)];
+    const GROUPINGS: &'static [Grouping<Self>] = &[|attachment| attachment.spec.node_name.as_ref().map(|node| &node.0)];
 
     fn metadata(&self) -> &Metadata {
         &self.metadata

@@ -1,0 +1,1 @@
+//! Room kept free: which virtual pods stand for each CapacityBuffer.

@@ -1,0 +1,1 @@
+//! What the cloud offers each pool, kept fresh in the state.

@@ -1,0 +1,87 @@
+//! Conditions of Karpenter's kinds, changed by the rules of [`api::condition::set`] on the model's slim objects.
+
+use api::condition::{self as rules, ConditionSet, ConditionTypes, Subject};
+use jiff::Timestamp;
+use model::object::{Condition, ConditionStatus, List, Metadata};
+
+/// Changes the conditions of an object as the rules say: missing dependents appear as Unknown, the root follows.
+pub fn change(
+    types: ConditionTypes,
+    metadata: &Metadata,
+    conditions: &mut List<Condition>,
+    now: Timestamp,
+    change: impl FnOnce(&mut ConditionSet<'_>),
+) {
+    let subject = Subject {
+        generation: metadata.generation,
+        created: metadata.creation_timestamp.unwrap_or(now),
+        deleting: metadata.is_deleting(),
+        now,
+    };
+    let mut list: Vec<rules::Condition> = conditions.iter().map(|known| written(known, now)).collect();
+    change(&mut types.open(&mut list, subject));
+    *conditions = list.into_iter().map(read).collect();
+}
+
+fn written(condition: &Condition, now: Timestamp) -> rules::Condition {
+    rules::Condition {
+        last_transition_time: condition.last_transition_time.unwrap_or(now).into(),
+        message: condition.message.to_string(),
+        observed_generation: condition.observed_generation,
+        reason: condition.reason.to_string(),
+        status: match condition.status {
+            ConditionStatus::True => rules::ConditionStatus::True,
+            ConditionStatus::False => rules::ConditionStatus::False,
+            ConditionStatus::Unknown => rules::ConditionStatus::Unknown,
+        },
+        type_: condition.kind.to_string(),
+    }
+}
+
+fn read(condition: rules::Condition) -> Condition {
+    Condition {
+        kind: condition.type_.into(),
+        status: match condition.status {
+            rules::ConditionStatus::True => ConditionStatus::True,
+            rules::ConditionStatus::False => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        reason: condition.reason.into(),
+        message: condition.message.into(),
+        last_transition_time: Some(condition.last_transition_time.0),
+        observed_generation: condition.observed_generation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::condition::names::nodeclaim::{LAUNCHED, TYPES};
+
+    use super::*;
+
+    #[test]
+    fn setting_one_condition_of_a_claim_brings_the_others_and_the_root() {
+        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
+        let metadata = Metadata {
+            generation: 1,
+            ..Metadata::default()
+        };
+        let mut conditions = List::default();
+        change(TYPES, &metadata, &mut conditions, now, |set| {
+            set.set_true(LAUNCHED);
+        });
+        let shown: Vec<_> = conditions
+            .iter()
+            .map(|condition| (&*condition.kind, condition.status, &*condition.reason))
+            .collect();
+        let expected = [
+            ("Launched", ConditionStatus::True, "Launched"),
+            ("Registered", ConditionStatus::Unknown, "AwaitingReconciliation"),
+            ("Initialized", ConditionStatus::Unknown, "AwaitingReconciliation"),
+            ("Ready", ConditionStatus::Unknown, "ReconcilingDependents"),
+        ];
+        let mut sorted = shown.clone();
+        sorted.sort_by_key(|(kind, ..)| expected.iter().position(|(known, ..)| known == kind));
+        assert_eq!(sorted, expected);
+    }
+}

@@ -1,0 +1,1 @@
+//! Nodes: their hydration, drain and end.

@@ -1,0 +1,1 @@
+//! NodeClaims from launch to end.

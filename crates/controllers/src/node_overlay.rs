@@ -1,0 +1,1 @@
+//! What users know better than the catalogue: NodeOverlays judged and applied.

@@ -1,0 +1,1 @@
+//! NodePools: readiness, validation, hash, counts, registration health.

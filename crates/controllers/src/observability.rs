@@ -1,0 +1,1 @@
+//! Gauges and events about what is: pods, nodes, pools, conditions.

@@ -1,0 +1,1 @@
+//! Pending pods become NodeClaims.

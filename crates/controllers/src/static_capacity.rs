@@ -1,0 +1,1 @@
+//! Pools with a fixed number of nodes.

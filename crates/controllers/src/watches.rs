@@ -1,0 +1,1 @@
+//! Which kinds are watched, and how they reach the state.
