@@ -48,9 +48,14 @@ fn read(condition: rules::Condition) -> Condition {
         },
         reason: condition.reason.into(),
         message: condition.message.into(),
-        last_transition_time: Some(condition.last_transition_time.0),
+        last_transition_time: Some(whole_seconds(condition.last_transition_time.0)),
         observed_generation: condition.observed_generation,
     }
+}
+
+/// As the API server will give it back: otherwise the same condition would look changed.
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 #[cfg(test)]
