@@ -285,7 +285,7 @@ fn price(nodes: &Value) -> Result<f64> {
             })
         });
         let offering = offering.with_context(|| format!("no offering of {name} at {wanted:?}"))?;
-        total += offering.price.to_string().parse::<f64>()?;
+        total += offering.price.to_decimal().parse::<f64>()?;
     }
     Ok((total * 1e4).round() / 1e4)
 }
