@@ -54,7 +54,11 @@ pub struct Title {
 impl Snapshot {
     /// A snapshot of these parts.
     pub fn new(title: Title, settings: Settings, objects: Objects, catalog: Catalog) -> Self {
-        let (settings, catalog) = (Arc::new(settings), Arc::new(catalog));
+        Self::sharing(title, Arc::new(settings), objects, Arc::new(catalog))
+    }
+
+    /// A snapshot of these parts, which others hold as well: it costs the tables' reference counts.
+    pub fn sharing(title: Title, settings: Arc<Settings>, objects: Objects, catalog: Arc<Catalog>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 title,

@@ -105,8 +105,8 @@ macro_rules! state {
             $($field: Store<model::object::$kind>,)*
             node_classes: Arc<BTreeMap<NodeClassReference, Arc<NodeClass>>>,
             are_node_classes_listed: bool,
-            settings: Settings,
-            catalog: Catalog,
+            settings: Arc<Settings>,
+            catalog: Arc<Catalog>,
         }
 
         $(impl Tracked for model::object::$kind {
@@ -133,7 +133,7 @@ macro_rules! state {
                     node_classes: Arc::clone(&self.node_classes),
                 };
                 let title = Title { name: "live".to_owned(), taken_at: now, origin: "watch".to_owned() };
-                Snapshot::new(title, self.settings.clone(), objects, self.catalog.clone())
+                Snapshot::sharing(title, Arc::clone(&self.settings), objects, Arc::clone(&self.catalog))
             }
 
             /// Whether a kind has been listed in full.
@@ -152,7 +152,7 @@ impl State {
     /// An empty cluster, to be decided on under these options.
     pub fn new(settings: Settings) -> Self {
         Self {
-            settings,
+            settings: Arc::new(settings),
             ..Self::default()
         }
     }
@@ -185,7 +185,7 @@ impl State {
 
     /// What the cloud offers, from now on.
     pub fn set_catalog(&mut self, catalog: Catalog) {
-        self.catalog = catalog;
+        self.catalog = Arc::new(catalog);
     }
 
     /// What the cloud offers.
@@ -201,6 +201,11 @@ impl State {
     /// Claims of a pool.
     pub fn claims_of_pool(&self, pool: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
         self.node_claims.group(NodeClaim::BY_POOL, pool)
+    }
+
+    /// Claims made in one plan.
+    pub fn claims_of_plan(&self, plan: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
+        self.node_claims.group(NodeClaim::BY_PLAN, plan)
     }
 
     /// Nodes with a provider ID.
