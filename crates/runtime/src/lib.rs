@@ -5,10 +5,14 @@
 
 pub mod api;
 pub mod clock;
+#[cfg(test)]
+mod double;
 pub mod engine;
 pub mod event;
 pub mod metrics;
 pub mod queue;
+pub mod random;
+pub mod rate;
 pub mod settings;
 pub mod watch;
 
