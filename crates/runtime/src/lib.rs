@@ -7,6 +7,8 @@ pub mod api;
 pub mod clock;
 pub mod engine;
 pub mod event;
+pub mod http;
+pub mod log;
 pub mod metrics;
 pub mod queue;
 pub mod settings;
