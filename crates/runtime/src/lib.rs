@@ -9,6 +9,8 @@ pub mod clock;
 mod double;
 pub mod engine;
 pub mod event;
+pub mod http;
+pub mod log;
 pub mod metrics;
 pub mod queue;
 pub mod random;

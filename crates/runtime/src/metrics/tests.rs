@@ -6,8 +6,11 @@ use super::*;
 #[derive(Debug, Default, PartialEq)]
 struct Read {
     kind: String,
-    samples: Vec<(String, Vec<(String, String)>, f64)>,
+    samples: Vec<Sample>,
 }
+
+/// Name, labels and value.
+type Sample = (String, Vec<(String, String)>, f64);
 
 /// Reads a page and refuses whatever the format forbids.
 fn read(text: &str) -> BTreeMap<String, Read> {
@@ -58,7 +61,7 @@ fn read(text: &str) -> BTreeMap<String, Read> {
     families
 }
 
-fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
+fn sample(line: &str) -> Sample {
     let (series, value) = line.rsplit_once(' ').expect("a sample has a value");
     let value = match value {
         "NaN" => f64::NAN,
