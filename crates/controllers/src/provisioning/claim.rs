@@ -1,6 +1,6 @@
 //! The NodeClaim a plan asks for, complete: what the pool's template says and what the plan narrowed down.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use api::{
     annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
@@ -31,8 +31,6 @@ pub struct Draft {
     pub seed: NameSeed,
     /// The pods it is for; a static pool's claims are for none.
     pub pods: Vec<Arc<Pod>>,
-    /// Types it may become, cheapest first; none named by a static pool's claims.
-    pub types: Vec<Text>,
     /// The most its node may take of the pool's limits.
     pub most: ResourceList,
 }
@@ -63,7 +61,6 @@ impl Draft {
             claim,
             seed,
             pods: planned.pods.clone(),
-            types: planned.options.iter().map(|name| name.as_str().into()).collect(),
             most,
         }
     }
@@ -75,6 +72,19 @@ impl Draft {
         if let Some(name) = names.find(|name| !is_taken(name)) {
             self.claim.metadata.name = name.into();
         }
+    }
+
+    /// Adds an annotation.
+    pub fn annotate(&mut self, key: &str, value: &str) {
+        let annotations = &mut self.claim.metadata.annotations;
+        *annotations = merged(annotations, &Map::from_pairs(vec![(key.into(), value.into())]));
+    }
+
+    /// The instance types it names, sorted.
+    pub fn types(&self) -> impl Iterator<Item = &Text> {
+        let mut requirements = self.claim.spec.requirements.iter();
+        let types = requirements.find(|requirement| *requirement.key == *INSTANCE_TYPE);
+        types.into_iter().flat_map(|types| &types.values)
     }
 
     /// The claim as it is sent.
@@ -89,8 +99,9 @@ impl Draft {
     /// Whether a claim is the one this draft would make.
     pub fn is_made(&self, claim: &NodeClaim) -> bool {
         let owners = &claim.metadata.owner_references;
+        let (theirs, ours) = (&claim.spec, &self.claim.spec);
         !claim.metadata.is_deleting()
-            && claim.spec == self.claim.spec
+            && (&theirs.requirements, &theirs.resources) == (&ours.requirements, &ours.resources)
             && owners.iter().any(|owner| owner.uid == self.pool.metadata.uid)
     }
 }
@@ -165,14 +176,9 @@ fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
         values: names.into(),
         min_values: planned.min_types.and_then(|least| i32::try_from(least).ok()),
     };
-    let mut by_key: BTreeMap<(Text, Text), NodeSelectorRequirement> = planned
-        .constraints
-        .iter()
-        .map(written)
-        .map(|requirement| ((requirement.key.clone(), requirement.operator.clone()), requirement))
-        .collect();
-    by_key.insert((types.key.clone(), types.operator.clone()), types);
-    by_key.into_values().collect()
+    let mut all: Vec<_> = planned.constraints.iter().map(written).chain([types]).collect();
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all.into()
 }
 
 /// A requirement as the API has it.

@@ -1,14 +1,20 @@
 //! Creates claims: several at a time, each once, none beyond its pool's limits.
+//!
+//! Reserve, create, settle: room is set aside in the state's ledger before the API server is asked, and the state settles
+//! it when the claim is launched. Each step may be the last before a crash: a reservation dies with us, and a claim that
+//! was created is found by its name.
+
+use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use model::object::{NodeClaim, ObjectKey};
-use runtime::ApiError;
-
-use super::{
-    claim::Draft,
-    reserve::{LimitReached, Reservations},
-    tell,
+use model::{
+    object::{NodeClaim, NodeClaimName, NodePool, ObjectKey},
+    resources::ResourceName,
 };
+use runtime::ApiError;
+use state::LimitExceeded;
+
+use super::{claim::Draft, tell};
 use crate::{Cluster, Problem};
 
 /// How many claims are created at the same time.
@@ -29,8 +35,8 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotCreated {
     /// Its pool is full.
-    #[error("creating node claim, {0}")]
-    Limit(#[from] LimitReached),
+    #[error("creating node claim, resource usage exceeds limit, {0}")]
+    Limit(#[from] LimitExceeded),
     /// Its pool is gone, or going.
     #[error("creating node claim, NodePool \"{0}\" is gone")]
     NoPool(String),
@@ -43,15 +49,8 @@ pub enum NotCreated {
 }
 
 /// Creates claims. What goes wrong with one does not keep the others from being made.
-pub async fn all(
-    cluster: &Cluster,
-    reservations: &Reservations,
-    drafts: Vec<Draft>,
-    reason: Reason,
-) -> Vec<Result<NodeClaim, NotCreated>> {
-    let each = drafts
-        .into_iter()
-        .map(|draft| one(cluster, reservations, draft, reason));
+pub async fn all(cluster: &Cluster, drafts: Vec<Draft>, reason: Reason) -> Vec<Result<NodeClaim, NotCreated>> {
+    let each = drafts.into_iter().map(|draft| one(cluster, draft, reason));
     stream::iter(each).buffered(AT_ONCE).collect().await
 }
 
@@ -62,75 +61,86 @@ pub fn problems(results: &[Result<NodeClaim, NotCreated>]) -> Option<Problem> {
     (!failed.is_empty()).then_some(Problem::Several(failed))
 }
 
-async fn one(
-    cluster: &Cluster,
-    reservations: &Reservations,
-    mut draft: Draft,
-    reason: Reason,
-) -> Result<NodeClaim, NotCreated> {
-    for attempt in 0..NAMES {
-        let name = draft.claim.metadata.name.clone();
-        reserve(cluster, reservations, &draft)?;
+async fn one(cluster: &Cluster, mut draft: Draft, reason: Reason) -> Result<NodeClaim, NotCreated> {
+    for attempt in 1..=NAMES {
+        let name = draft.claim.name();
+        reserve(cluster, &draft)?;
         let error = match cluster.create::<NodeClaim>("", &draft.document()).await {
             Ok(claim) => return Ok(created(cluster, &draft, claim, reason)),
             Err(error) => error,
         };
-        if error.is_already_exists() {
-            let there = cluster.api().get::<NodeClaim>(&ObjectKey::cluster_scoped(&name)).await;
-            if let Ok(there) = there
-                && draft.is_made(&there)
-            {
-                cluster.fold(|state| state.apply(there.clone()));
-                return Ok(created(cluster, &draft, there, reason));
-            }
+        if let Some(claim) = found(cluster, &draft, &error).await {
+            return Ok(created(cluster, &draft, claim, reason));
         }
-        reservations.release(&name);
+        release(cluster, &name);
         if !error.is_already_exists() {
             return Err(error.into());
         }
-        draft.claim.metadata.name = draft.seed.name(&draft.pool.metadata.name, attempt + 1).into();
+        draft.claim.metadata.name = draft.seed.name(&draft.pool.metadata.name, attempt).into();
     }
     Err(NotCreated::Taken(draft.claim.metadata.name.to_string()))
 }
 
-/// Sets room aside by the pool as it is now: it may have been changed or deleted since the plan was made.
-fn reserve(cluster: &Cluster, reservations: &Reservations, draft: &Draft) -> Result<(), NotCreated> {
-    let key = draft.pool.metadata.key();
-    cluster.look(|state| {
-        let pool = state.get::<model::object::NodePool>(&key);
-        let Some(pool) = pool.filter(|pool| !pool.metadata.is_deleting()) else {
-            return Err(NotCreated::NoPool(key.name.to_string()));
-        };
-        let reserved = reservations.reserve(state, pool, &draft.claim.metadata.name, &draft.most);
-        reserved.map_err(NotCreated::from)
+/// The claim itself, if that is why it could not be created: an answer was lost, or another leader was before us.
+async fn found(cluster: &Cluster, draft: &Draft, error: &ApiError) -> Option<NodeClaim> {
+    if !error.is_already_exists() {
+        return None;
+    }
+    let key = ObjectKey::cluster_scoped(&draft.claim.metadata.name);
+    let there: NodeClaim = cluster.api().get(&key).await.ok()?;
+    if !draft.is_made(&there) {
+        return None;
+    }
+    cluster.fold(|state| state.apply(there.clone()));
+    Some(there)
+}
+
+/// Sets room aside by the pool as it is now: it may have been changed or deleted since the plan was made. A static pool
+/// has set its nodes aside already.
+fn reserve(cluster: &Cluster, draft: &Draft) -> Result<(), NotCreated> {
+    let (key, now) = (draft.pool.metadata.key(), cluster.now());
+    cluster.note(|state| {
+        let pool = state.get::<NodePool>(&key).map(Arc::clone);
+        let pool = pool.filter(|pool| !pool.metadata.is_deleting());
+        let pool = pool.ok_or_else(|| NotCreated::NoPool(key.name.to_string()))?;
+        let mut limits = pool.spec.limits.clone();
+        if pool.is_static() {
+            limits.remove(ResourceName::Nodes.as_str());
+        }
+        state.reserve(&pool.name(), &draft.claim.name(), &draft.most, &limits, now)?;
+        Ok(())
     })
 }
 
+fn release(cluster: &Cluster, claim: &NodeClaimName) {
+    cluster.note(|state| state.release(claim));
+}
+
 fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason) -> NodeClaim {
+    cluster.note(|state| {
+        for pod in &draft.pods {
+            state.map_pod_to_claim(&pod.metadata.key(), &claim.name());
+        }
+    });
     tracing::info!(
         "NodePool.name" = %draft.pool.metadata.name,
         "NodeClaim.name" = %claim.metadata.name,
         requests = %claim.spec.resources.requests,
-        "instance-types" = tell::some(sorted(draft), 5),
+        "instance-types" = tell::some(draft.types(), 5),
         "created nodeclaim"
     );
+    let relaxed = api::annotations::NODECLAIM_MIN_VALUES_RELAXED;
     let relaxed = claim
         .metadata
         .annotations
-        .get(api::annotations::NODECLAIM_MIN_VALUES_RELAXED);
-    let relaxed = relaxed.map_or("false", |relaxed| relaxed);
-    let metrics = cluster.metrics();
-    metrics
+        .get(relaxed)
+        .map_or("false", |relaxed| relaxed);
+    cluster
+        .metrics()
         .nodeclaims_created_total
         .inc([reason.0, &draft.pool.metadata.name, relaxed]);
     for pod in &draft.pods {
         cluster.publish(tell::nominated(pod, Some(&claim), None));
     }
     claim
-}
-
-fn sorted(draft: &Draft) -> Vec<&str> {
-    let mut names: Vec<&str> = draft.types.iter().map(|name| &**name).collect();
-    names.sort_unstable();
-    names
 }

@@ -7,38 +7,45 @@ use std::{
 
 use async_trait::async_trait;
 use model::{
-    object::{NodePool, ObjectKey},
+    object::{NodePool, ObjectKey, Pod},
     plan::{Plan, RefusalKind},
     snapshot::Snapshot,
 };
 use packing::{
     Options,
-    demand::{Demand, Origin},
+    demand::{Demand, DemandPod, Origin},
 };
-use runtime::{Settings, queue::Backoff};
+use runtime::{Settings, queue::Backoff, settings::Steering};
 use state::{Change, State};
 use tokio::time::Instant;
 
 use super::{
-    create::{self, Reason},
+    act,
     decide::{self, Step},
-    in_flight, listed,
-    reserve::Reservations,
-    tell,
+    in_flight, listed, tell, zone,
 };
 use crate::{Cluster, Controller, Next, Problem};
 
 /// Plans for pods without a place, and creates what the plan asks for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Provisioner {
-    reservations: Arc<Reservations>,
     /// Since when a pass waits for kinds to be listed.
     waiting_since: Mutex<Option<Instant>>,
 }
 
+/// How to plan.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Manner {
+    pub(super) options: Options,
+    /// Claims of one plan are marked as such.
+    pub(super) is_steered: bool,
+}
+
 /// What a pass came to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Outcome {
+    /// Pods that need a place.
+    pub(super) pods: Vec<Arc<Pod>>,
     pub(super) plan: Plan,
     pub(super) steps: Vec<Step>,
 }
@@ -48,14 +55,6 @@ pub const CLUSTER: &str = "cluster";
 const NAME: &str = "provisioner";
 
 impl Provisioner {
-    /// With the reservations that everybody who creates claims shares.
-    pub fn new(reservations: Arc<Reservations>) -> Self {
-        Self {
-            reservations,
-            waiting_since: Mutex::default(),
-        }
-    }
-
     /// The kinds this pass must wait for.
     fn missing(&self, cluster: &Cluster) -> Vec<state::Kind> {
         let mut since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,31 +65,6 @@ impl Provisioner {
             *since = None;
         }
         missing
-    }
-
-    async fn act(&self, cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
-        let mut drafts = Vec::new();
-        for step in steps {
-            match step {
-                Step::Refuse(refusal) => {
-                    tell::log_refusal(&refusal);
-                    if decide::is_told(refusal.kind) {
-                        cluster.publish(tell::failed(&refusal));
-                    }
-                }
-                Step::Nominate(nomination) => {
-                    for pod in &nomination.pods {
-                        let (claim, node) = (nomination.claim.as_deref(), nomination.node.as_deref());
-                        cluster.publish(tell::nominated(pod, claim, node));
-                    }
-                }
-                Step::Complain(dropped) => cluster.publish(tell::no_types(&dropped)),
-                Step::Skip(problem) => tracing::error!(error = %problem, "skipping nodepool"),
-                Step::Create(draft) => drafts.push(*draft),
-            }
-        }
-        let results = create::all(cluster, &self.reservations, drafts, Reason::PROVISIONED).await;
-        create::problems(&results).map_or(Ok(()), Err)
     }
 }
 
@@ -125,20 +99,26 @@ impl Controller for Provisioner {
             return Ok(Next::After(Duration::from_millis(100)));
         }
         let began = Instant::now();
-        let snapshot = planned_on(&cluster.snapshot(), cluster);
-        let options = Options::default();
-        let planned = cluster.engine().run(move || pass(&snapshot, &options)).await?;
-        let metrics = cluster.metrics();
+        let (snapshot, manner) = (planned_on(&cluster.snapshot(), cluster), manner(cluster.settings()));
+        let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
         let took = began.elapsed();
-        metrics
-            .scheduler_scheduling_duration_seconds
-            .observe([NAME], took.as_secs_f64());
-        let Some(outcome) = planned else {
-            return Ok(Next::Change);
-        };
-        measure(cluster, &outcome.plan);
+        measure(cluster, &outcome, took);
         log(&outcome, took);
-        self.act(cluster, outcome.steps).await.map(|()| Next::Change)
+        act::all(cluster, outcome.steps).await.map(|()| Next::Change)
+    }
+}
+
+fn manner(settings: &Settings) -> Manner {
+    let packing = match settings.packing {
+        runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
+        runtime::settings::Packing::Faithful => packing::Packing::Faithful,
+    };
+    Manner {
+        options: Options {
+            packing,
+            ..Options::default()
+        },
+        is_steered: settings.steering != Steering::Off,
     }
 }
 
@@ -172,45 +152,58 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
     snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(left_out))
 }
 
-/// Plans and decides; none when nobody needs a place.
-pub(super) fn pass(snapshot: &Snapshot, options: &Options) -> Option<Outcome> {
+/// Plans and decides.
+pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
     let demand = Demand::of(snapshot);
-    if demand.pods.is_empty() && demand.ignored.is_empty() {
-        return None;
-    }
-    let moving = demand
-        .pods
-        .iter()
-        .filter(|entry| matches!(entry.origin, Origin::Moving(_)))
-        .count();
-    let pending = demand.pods.len() - moving;
-    let has_pool = |pool: &NodePool| !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting();
-    if !snapshot.objects().node_pools.iter().any(|pool| has_pool(pool)) {
-        tracing::info!("no dynamic nodepools found");
-        return None;
+    let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
+    let moving = demand.pods.iter().filter(is_moving).count();
+    let pods: Vec<_> = demand.pods.iter().map(|entry| Arc::clone(&entry.pod)).collect();
+    let takes_part = |pool: &NodePool| !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting();
+    let has_pools = snapshot.objects().node_pools.iter().any(|pool| takes_part(pool));
+    if pods.is_empty() && demand.ignored.is_empty() || !has_pools {
+        if !pods.is_empty() {
+            tracing::info!("no dynamic nodepools found");
+        }
+        let steps = decide::without_pools(snapshot, pods);
+        return Outcome {
+            steps,
+            ..Outcome::default()
+        };
     }
     tracing::debug!(
-        "pending-pods" = pending,
+        "pending-pods" = pods.len() - moving,
         "deleting-pods" = moving,
         "computing scheduling decision for provisionable pod(s)"
     );
     let snapshot = in_flight::counted(snapshot);
-    let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, options);
-    let steps = decide::steps(&snapshot, &plan, &dropped);
-    Some(Outcome { plan, steps })
+    let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, &manner.options);
+    let steps = decide::steps(&snapshot, &plan, &dropped, manner.is_steered);
+    Outcome { pods, plan, steps }
 }
 
-fn measure(cluster: &Cluster, plan: &Plan) {
+fn measure(cluster: &Cluster, outcome: &Outcome, took: Duration) {
     let count = |is: fn(RefusalKind) -> bool| {
-        let refusals = plan.unplaced.iter().filter(|refusal| is(refusal.kind));
+        let refusals = outcome.plan.unplaced.iter().filter(|refusal| is(refusal.kind));
         f64::from(u32::try_from(refusals.count()).unwrap_or(u32::MAX))
     };
-    let metrics = cluster.metrics();
-    metrics.scheduler_ignored_pods_count.set([], count(decide::is_ignored));
     let is_unschedulable = |kind| !decide::is_ignored(kind) && kind != RefusalKind::Deferred;
+    let metrics = cluster.metrics();
+    metrics
+        .scheduler_scheduling_duration_seconds
+        .observe([NAME], took.as_secs_f64());
+    metrics.scheduler_ignored_pods_count.set([], count(decide::is_ignored));
     metrics
         .scheduler_unschedulable_pods_count
         .set([NAME], count(is_unschedulable));
+    let zones = zone::counts(&outcome.pods);
+    metrics
+        .scheduler_pending_pods_by_effective_zone_count
+        .retain(|[controller, _]| **controller != *NAME);
+    for (zone, pods) in zones {
+        metrics
+            .scheduler_pending_pods_by_effective_zone_count
+            .set([NAME, &zone], f64::from(pods));
+    }
 }
 
 fn log(outcome: &Outcome, took: Duration) {
@@ -219,9 +212,7 @@ fn log(outcome: &Outcome, took: Duration) {
     if new == 0 {
         return;
     }
-    let pods = plan.claims.iter().flat_map(|claim| &claim.pods);
-    let pods = pods.chain(plan.existing.iter().flat_map(|node| &node.pods));
-    tracing::info!(Pods = tell::some_pods(pods), duration = ?took, "found provisionable pod(s)");
+    tracing::info!(Pods = tell::some_pods(&outcome.pods), duration = ?took, "found provisionable pod(s)");
     tracing::info!(
         nodeclaims = plan.claims.len(),
         pods = new,

@@ -1,20 +1,18 @@
 //! Passes over whole clusters, without one: what is pending, and what is decided.
 
 use model::snapshot::Snapshot;
-use packing::Options;
 use serde_json::{Value, json};
 
 use super::{
     claim::Draft,
     decide::Step,
     fixture::{node_pool, pending, snapshot},
-    pass::pass,
+    pass::{Manner, pass},
 };
 
 fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
-    let outcome = pass(snapshot, &Options::default());
-    let steps = outcome.map(|outcome| outcome.steps).unwrap_or_default();
-    let drafts = steps.into_iter().filter_map(|step| match step {
+    let outcome = pass(snapshot, &Manner::default());
+    let drafts = outcome.steps.into_iter().filter_map(|step| match step {
         Step::Create(draft) => Some(*draft),
         _ => None,
     });
@@ -22,7 +20,7 @@ fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
 }
 
 fn refusals(snapshot: &Snapshot) -> usize {
-    let outcome = pass(snapshot, &Options::default()).unwrap();
+    let outcome = pass(snapshot, &Manner::default());
     let is_refusal = |step: &&Step| matches!(step, Step::Refuse(_));
     outcome.steps.iter().filter(is_refusal).count()
 }

@@ -45,6 +45,7 @@ impl Controller for PodTrigger {
             return Ok(Next::Change);
         };
         self.0.trigger(pod.uid());
+        cluster.note(|state| state.acknowledge_pod(key, cluster.now()));
         Ok(Next::After(AGAIN))
     }
 }
