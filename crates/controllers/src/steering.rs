@@ -92,7 +92,7 @@ fn comes_last(claim: &NodeClaim) -> bool {
 }
 
 /// A claim's node is there and Ready, or was let go long ago.
-fn has_joined(claim: &NodeClaim, state: &State) -> bool {
+pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
     let Some(id) = &claim.status.provider_id else {
         return false;
     };
