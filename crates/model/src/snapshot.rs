@@ -5,6 +5,7 @@
 //! snapshots lead to equal plans.
 
 mod catalog;
+mod member;
 mod objects;
 mod settings;
 mod table;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 pub use catalog::{
     AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources,
 };
+pub use member::{Member, machine_of_claim, machine_of_node};
 pub use objects::Objects;
 pub(crate) use objects::{Draft, TypeMeta, Visit};
 pub use settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
