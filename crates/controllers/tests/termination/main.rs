@@ -1,6 +1,8 @@
 //! What happens to the pods, the volumes and the machine of a node that goes away, told against an API server.
 
 mod crash;
+mod eviction;
+mod reboot;
 mod world;
 
 use std::time::Duration;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -60,6 +63,14 @@ impl World {
 
     /// Starts our process.
     pub fn start(&mut self) {
+        self.start_with(node::run);
+    }
+
+    /// Starts a process of ours with some controllers only.
+    pub fn start_with<F>(&mut self, controllers: impl FnOnce(&Arc<Cluster>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let (recorder, mut events) = Recorder::new(10_000);
         let parts = Parts {
             api: Api::new(self.server.client(), "test"),
@@ -72,7 +83,7 @@ impl World {
         };
         let cluster = Arc::new(Cluster::new(parts));
         let mut process = JoinSet::new();
-        process.spawn(node::run(&cluster));
+        process.spawn(controllers(&cluster));
         process.spawn(async move {
             let mut watches = Watches::start(&cluster);
             watches.ended().await;
@@ -274,6 +285,8 @@ const KINDS: &[NodeClassKind] = &[NodeClassKind {
 pub struct Cloud {
     machines: Mutex<BTreeMap<String, Option<Instant>>>,
     deletions: Mutex<Vec<String>>,
+    reboots: Mutex<Vec<String>>,
+    refuses_reboots: AtomicBool,
 }
 
 impl Cloud {
@@ -288,6 +301,16 @@ impl Cloud {
 
     pub fn has(&self, node: &str) -> bool {
         self.machines.lock().unwrap().contains_key(&provider_id(node))
+    }
+
+    /// The operations that were asked for.
+    pub fn reboots(&self) -> Vec<String> {
+        self.reboots.lock().unwrap().clone()
+    }
+
+    /// From now on, no machine can be rebooted.
+    pub fn refuse_reboots(&self) {
+        self.refuses_reboots.store(true, Ordering::Relaxed);
     }
 
     /// How often the cloud was asked to delete something.
@@ -351,8 +374,12 @@ impl CloudProvider for Cloud {
         Ok(None)
     }
 
-    async fn reboot(&self, _: &NodeClaim, _: &str) -> Result<(), CloudError> {
-        Err(CloudError::RebootNotImplemented)
+    async fn reboot(&self, _: &NodeClaim, operation: &str) -> Result<(), CloudError> {
+        self.reboots.lock().unwrap().push(operation.to_owned());
+        if self.refuses_reboots.load(Ordering::Relaxed) {
+            return Err(CloudError::RebootFailed("no such luck".to_owned()));
+        }
+        Ok(())
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {
