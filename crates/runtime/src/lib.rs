@@ -17,4 +17,4 @@ pub use clock::Clock;
 pub use engine::Engine;
 pub use event::{Event, EventKind, Recorder};
 pub use metrics::Metrics;
-pub use settings::Settings;
+pub use settings::{Notice, Settings, SettingsError};

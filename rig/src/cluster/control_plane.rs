@@ -15,9 +15,13 @@ use crate::{kwok, ports};
 const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
 const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
 
+/// Every request once, when it has been answered; without bodies.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived, ResponseStarted]\n\
+                            rules: [{level: Metadata}]\n";
+
 impl Cluster {
     pub(super) fn start_control_plane(&mut self, builder: &Builder) -> Result<()> {
-        self.start_api_server()?;
+        self.start_api_server(builder.audit)?;
         if !builder.api_server_only {
             let scheduler = self.start_scheduler(builder.scheduler_config.as_deref())?;
             let manager = self.start_controller_manager()?;
@@ -33,7 +37,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn start_api_server(&mut self) -> Result<()> {
+    fn start_api_server(&mut self, audit: bool) -> Result<()> {
         let [clients, peers] = ports::free()?;
         let etcd = format!("http://127.0.0.1:{clients}");
         let mut command = self.program("etcd");
@@ -70,6 +74,11 @@ impl Cluster {
             .arg(&self.pki.accounts_key);
         command.arg("--token-auth-file").arg(self.state.join("tokens.csv"));
         command.arg("--cert-dir").arg(self.state.join("pki"));
+        if audit {
+            let policy = self.write("audit.yaml", AUDIT_POLICY)?;
+            command.arg("--audit-policy-file").arg(policy);
+            command.arg("--audit-log-path").arg(self.logs().join("audit.log"));
+        }
         self.with_certificate(&mut command);
         self.run("kube-apiserver", &command)?;
         let server = self.server.clone();
