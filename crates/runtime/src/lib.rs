@@ -9,6 +9,7 @@ pub mod clock;
 mod double;
 pub mod engine;
 pub mod event;
+pub mod lease;
 pub mod metrics;
 pub mod queue;
 pub mod random;
