@@ -5,6 +5,7 @@
 //! snapshots lead to equal plans.
 
 mod catalog;
+mod member;
 mod objects;
 mod settings;
 mod table;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 pub use catalog::{
     AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources,
 };
+pub use member::{Member, machine_of_claim, machine_of_node};
 pub use objects::Objects;
 pub(crate) use objects::{Draft, TypeMeta, Visit};
 pub use settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
@@ -54,7 +56,11 @@ pub struct Title {
 impl Snapshot {
     /// A snapshot of these parts.
     pub fn new(title: Title, settings: Settings, objects: Objects, catalog: Catalog) -> Self {
-        let (settings, catalog) = (Arc::new(settings), Arc::new(catalog));
+        Self::sharing(title, Arc::new(settings), objects, Arc::new(catalog))
+    }
+
+    /// A snapshot of these parts, which others hold as well: it costs the tables' reference counts.
+    pub fn sharing(title: Title, settings: Arc<Settings>, objects: Objects, catalog: Arc<Catalog>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 title,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::object::{Object, Text, Uid};
+use model::object::{Object, ResourceVersion, Text, Uid};
 
 /// Whether an event is good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Reference {
     pub name: Text,
     /// Identity.
     pub uid: Uid,
+    /// As of when.
+    pub resource_version: ResourceVersion,
 }
 
 impl Reference {
@@ -38,6 +40,7 @@ impl Reference {
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
         }
     }
 }
@@ -50,6 +53,9 @@ pub enum Bucket {
     /// `InsufficientCapacityError` on pods.
     InsufficientCapacity,
 }
+
+/// Who says what controllers say.
+const COMPONENT: &str = "karpenter";
 
 /// Something that happened to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +74,8 @@ pub struct Event {
     pub quiet: Duration,
     /// The budget it draws on.
     pub bucket: Option<Bucket>,
+    /// Who says it.
+    pub component: Text,
 }
 
 impl Event {
@@ -81,6 +89,7 @@ impl Event {
             dedupe: vec![object.metadata().uid.to_string()],
             quiet: Duration::from_mins(2),
             bucket: None,
+            component: COMPONENT.into(),
         }
     }
 

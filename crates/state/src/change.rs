@@ -33,6 +33,12 @@ impl<T> Transition<T> {
 }
 
 impl<T: Object> Transition<T> {
+    /// True when the object that was is no more: it is gone, or another one has taken its name.
+    pub fn ends_before(&self) -> bool {
+        let uid = |object: &Arc<T>| object.metadata().uid.clone();
+        self.before.is_some() && self.before.as_ref().map(uid) != self.after.as_ref().map(uid)
+    }
+
     /// True when the object is new, gone, or its spec changed.
     pub fn changes_generation(&self) -> bool {
         let generation = |object: &Option<Arc<T>>| object.as_ref().map(|object| object.metadata().generation);

@@ -13,7 +13,9 @@ use model::{
     snapshot::{Catalog, Objects, Settings, Snapshot, Title},
 };
 
-use crate::{Change, Store, Transition};
+use crate::{
+    Change, Store, Transition, ledger::Ledger, listing::Waits, machines::Machines, marks::Marks, pod_times::PodTimings,
+};
 
 /// Calls a macro with every tracked kind: the field it has in a snapshot, and its type.
 macro_rules! tracked_kinds {
@@ -105,8 +107,13 @@ macro_rules! state {
             $($field: Store<model::object::$kind>,)*
             node_classes: Arc<BTreeMap<NodeClassReference, Arc<NodeClass>>>,
             are_node_classes_listed: bool,
-            settings: Settings,
-            catalog: Catalog,
+            settings: Arc<Settings>,
+            catalog: Arc<Catalog>,
+            pub(crate) waits: Waits,
+            pub(crate) machines: Machines,
+            pub(crate) ledger: Ledger,
+            pub(crate) marks: Marks,
+            pub(crate) pod_timings: PodTimings,
         }
 
         $(impl Tracked for model::object::$kind {
@@ -133,7 +140,19 @@ macro_rules! state {
                     node_classes: Arc::clone(&self.node_classes),
                 };
                 let title = Title { name: "live".to_owned(), taken_at: now, origin: "watch".to_owned() };
-                Snapshot::new(title, self.settings.clone(), objects, self.catalog.clone())
+                Snapshot::sharing(title, Arc::clone(&self.settings), objects, Arc::clone(&self.catalog))
+            }
+
+            /// Lets go of what is only kept for news that is late. To be called about once a minute: what is gone is
+            /// remembered for one to two of these intervals.
+            pub fn tidy(&mut self, now: Timestamp) {
+                $(self.$field.tidy();)*
+                self.marks.tidy(now);
+            }
+
+            /// How many objects that are gone are still remembered.
+            pub fn tombstones(&self) -> usize {
+                0 $(+ self.$field.tombstones())*
             }
 
             /// Whether a kind has been listed in full.
@@ -152,25 +171,45 @@ impl State {
     /// An empty cluster, to be decided on under these options.
     pub fn new(settings: Settings) -> Self {
         Self {
-            settings,
+            settings: Arc::new(settings),
             ..Self::default()
         }
     }
 
     /// Takes in a version of an object, from a watch or from the answer to our own write.
     pub fn apply<T: Tracked>(&mut self, object: T) -> Option<Change> {
-        T::store_mut(self).apply(object).map(T::change)
+        let change = T::store_mut(self).apply(object).map(T::change)?;
+        self.follow(&change);
+        Some(change)
     }
 
     /// Takes an object out; `last` is its last version.
     pub fn delete<T: Tracked>(&mut self, last: &T) -> Option<Change> {
-        T::store_mut(self).delete(last).map(T::change)
+        let change = T::store_mut(self).delete(last).map(T::change)?;
+        self.follow(&change);
+        Some(change)
     }
 
     /// Ends a list taken at a version: objects that it did not name are gone.
     pub fn end_list<T: Tracked>(&mut self, named: &BTreeSet<ObjectKey>, version: &ResourceVersion) -> Vec<Change> {
-        let gone = T::store_mut(self).end_list(named, version);
-        gone.into_iter().map(T::change).collect()
+        self.waits.end(T::TRACKED);
+        let transitions = T::store_mut(self).end_list(named, version);
+        let changes: Vec<_> = transitions.into_iter().map(T::change).collect();
+        for change in &changes {
+            self.follow(change);
+        }
+        changes
+    }
+
+    /// Keeps what is derived from objects in step with them.
+    fn follow(&mut self, change: &Change) {
+        match change {
+            Change::Pod(pod) => self.follow_pod(pod),
+            Change::Node(node) => self.follow_node(node),
+            Change::NodeClaim(claim) => self.follow_claim(claim),
+            Change::NodePool(pool) => self.follow_pool(pool),
+            _ => {}
+        }
     }
 
     /// The objects of a kind.
@@ -185,7 +224,7 @@ impl State {
 
     /// What the cloud offers, from now on.
     pub fn set_catalog(&mut self, catalog: Catalog) {
-        self.catalog = catalog;
+        self.catalog = Arc::new(catalog);
     }
 
     /// What the cloud offers.
@@ -196,6 +235,11 @@ impl State {
     /// Claims with a provider ID.
     pub fn claims_of_provider_id(&self, id: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
         self.node_claims.group(NodeClaim::BY_PROVIDER_ID, id)
+    }
+
+    /// Nodes of a pool.
+    pub fn nodes_of_pool(&self, pool: &str) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.group(Node::BY_POOL, pool)
     }
 
     /// Claims of a pool.
@@ -261,6 +305,7 @@ impl State {
         named: &BTreeSet<NodeClassReference>,
     ) -> Vec<Change> {
         self.are_node_classes_listed = true;
+        self.waits.end(Kind::NodeClass);
         let gone: Vec<_> = self
             .node_classes
             .keys()

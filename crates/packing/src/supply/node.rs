@@ -12,14 +12,13 @@ use model::{
     object::{ConditionStatus, Labels, NodeClaim, NodePool, Text},
     quantity::Quantity,
     resources::ResourceList,
-    snapshot::Snapshot,
+    snapshot::{Member, Snapshot},
     vocabulary::Vocabulary,
 };
 
 use super::{
     StateNode,
     daemon::{Daemons, NodeDaemons},
-    member::Member,
     pool::Pools,
     requests::Requests,
     usage::Usage,

@@ -2,16 +2,15 @@
 
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
-use api::labels::NODEPOOL;
 use model::{
     instance_type::InstanceType,
     object::{InstanceTypeName, NodePool},
     resources::ResourceList,
-    snapshot::Snapshot,
+    snapshot::{Member, Snapshot},
     vocabulary::Vocabulary,
 };
 
-use super::{member::Member, overlay::Overlays};
+use super::overlay::Overlays;
 
 /// The NodePools of a run, heaviest first.
 #[derive(Debug, Default)]
@@ -90,16 +89,14 @@ pub(super) fn remaining(pool: &NodePool, staying: &[Member<'_>]) -> Option<Resou
     if limits.is_empty() {
         return None;
     }
-    let is_of_pool = |member: &&Member<'_>| {
-        let labels = member.labels();
-        labels.get(NODEPOOL) == Some(&pool.metadata.name)
-    };
+    let is_of_pool = |member: &&Member<'_>| member.node_pool() == Some(&pool.metadata.name);
     let of_pool = staying.iter().filter(is_of_pool);
     Some(of_pool.fold(limits.clone(), |left, member| left.subtract(&member.capacity())))
 }
 
 #[cfg(test)]
 mod tests {
+    use api::labels::NODEPOOL;
     use serde_json::{Value, json};
 
     use super::*;
