@@ -19,6 +19,7 @@ mod deployment;
 mod error;
 pub mod gomod;
 mod guard;
+pub mod karpenter;
 mod kwok;
 pub mod manifest;
 mod pki;

@@ -77,13 +77,24 @@ impl Process {
         self.kill();
     }
 
-    fn kill(&mut self) {
+    /// Ends it at once, without a chance to clean up. Returns when it is gone.
+    pub fn kill(&mut self) {
         if self.ended().is_some() {
             return;
         }
         self.signal(Signal::KILL);
         self.ended = self.child.wait().ok();
         self.guard.forget(self.child.id());
+    }
+
+    /// Stops it where it is, until [`Process::thaw`].
+    pub fn freeze(&mut self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen process go on.
+    pub fn thaw(&mut self) {
+        self.signal(Signal::CONT);
     }
 
     /// A process that was waited for is never signalled: its number may be somebody else's by now.

@@ -6,6 +6,7 @@ mod cluster;
 mod conformance;
 mod layers;
 mod packing;
+mod race;
 mod run;
 mod specs;
 mod test;

@@ -73,6 +73,21 @@ impl Deployment {
             .with("metadata.uid", identity.get("metadata.uid").clone())
     }
 
+    /// The Deployment itself, for a cluster that makes its pods.
+    pub fn manifest(&self) -> Value {
+        let (labels, spec) = (self.shape.get("metadata.labels"), self.shape.get("spec"));
+        let annotations = self.shape.get("metadata.annotations");
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": self.name, "namespace": "default", "labels": labels},
+            "spec": {
+                "replicas": self.replicas,
+                "selector": self.selector(),
+                "template": {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec},
+            },
+        })
+    }
+
     fn selector(&self) -> Value {
         json!({ "matchLabels": { "app": self.name } })
     }

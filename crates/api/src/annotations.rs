@@ -33,6 +33,13 @@ pub const CAPACITY_BUFFER_NAME: &str = "karpenter.sh/capacity-buffer-name";
 /// Namespace of that CapacityBuffer.
 pub const CAPACITY_BUFFER_NAMESPACE: &str = "karpenter.sh/capacity-buffer-namespace";
 
+/// The plan a claim was made in; claims of one plan are released together. Ours: upstream passes it by.
+pub const PLAN: &str = "dovetail.dev/plan";
+/// `last` on a claim whose node is released once the pods of its plan had their chance on the other nodes. Ours.
+pub const RELEASE: &str = "dovetail.dev/release";
+/// How often the cloud was asked to launch a claim: a launch that is repeated under the same number is the same launch. Ours.
+pub const LAUNCH_ATTEMPT: &str = "dovetail.dev/launch-attempt";
+
 /// Keys of the AWS provider.
 pub mod aws {
     /// Drift hash of the EC2NodeClass.

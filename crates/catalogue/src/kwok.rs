@@ -84,10 +84,24 @@ pub fn machines() -> Vec<Machine> {
     machines
 }
 
+/// All 144 with their offerings, in upstream's order.
+pub fn types() -> Vec<Arc<CatalogType>> {
+    machines().iter().map(|machine| Arc::new(describe(machine))).collect()
+}
+
+/// What the kubelet of a simulated node keeps for itself.
+pub fn overhead() -> CatalogOverhead {
+    CatalogOverhead {
+        kube_reserved: resources([("cpu", Quantity::from_millis(100)), ("memory", mebibytes(10))]),
+        system_reserved: ResourceList::EMPTY,
+        eviction_threshold: ResourceList::EMPTY,
+    }
+}
+
 pub(crate) fn load() -> Loaded {
     Loaded {
         catalog: Catalog {
-            instance_types: machines().iter().map(|machine| Arc::new(describe(machine))).collect(),
+            instance_types: types(),
             well_known_labels: labels::WELL_KNOWN.iter().map(|label| (*label).into()).collect(),
             ..Catalog::default()
         },
@@ -107,11 +121,7 @@ fn describe(machine: &Machine) -> CatalogType {
             ("ephemeral-storage", mebibytes(20 << 10)),
             ("pods", units(machine.pods())),
         ]),
-        overhead: CatalogOverhead {
-            kube_reserved: resources([("cpu", Quantity::from_millis(100)), ("memory", mebibytes(10))]),
-            system_reserved: ResourceList::EMPTY,
-            eviction_threshold: ResourceList::EMPTY,
-        },
+        overhead: overhead(),
         offerings: offerings(machine),
         volume_attachment_limits: model::object::List::default(),
         dynamic_resources: DynamicResources::default(),

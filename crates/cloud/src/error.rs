@@ -3,18 +3,26 @@
 use std::time::Duration;
 
 use model::object::{InstanceTypeName, Text};
+use serde::{Deserialize, Serialize};
 
-/// One way to have an instance type that is not to be had now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is not to be had now. A part that is absent means all: a region without spot names only the capacity type.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct UnavailableOffering {
     /// The type.
-    pub instance_type: InstanceTypeName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<InstanceTypeName>,
     /// The zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Text>,
     /// `spot`, `on-demand` or `reserved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_type: Option<Text>,
     /// The cloud's own code.
     pub reason: Text,
+    /// For how long to believe it, if the cloud's code says more than the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
 }
 
 /// Why a cloud did not do what it was asked. The texts are upstream's: they reach events and conditions.
@@ -49,6 +57,15 @@ pub enum CloudError {
         message: String,
         /// How long to wait at least.
         retry_after: Option<Duration>,
+    },
+    /// A launch failed, and asking again will not help before somebody changes something: a permission, a quota, a
+    /// node class. The claim keeps the reason until it times out.
+    #[error("creating nodeclaim, {message}")]
+    Terminal {
+        /// Reason of the claim's Launched condition.
+        reason: String,
+        /// Message of the claim's Launched condition.
+        message: String,
     },
     /// The cloud does not reboot machines.
     #[error("reboot is not implemented by this cloud provider")]

@@ -4,13 +4,13 @@ use std::fmt;
 
 use jiff::Timestamp;
 use model::{
-    object::{Map, NodeClaimName, ProviderId, Text, Uid},
+    object::{Map, NodeClaim, NodeClaimName, ProviderId, Text, Uid},
     resources::ResourceList,
 };
 
 /// Names one launch: the claim and the attempt. A cloud that is asked twice with one token launches once. The attempt is
 /// recorded on the claim before the cloud is asked, and only raised when the earlier one is known to have come to nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LaunchToken {
     /// The claim's identity.
     pub claim: Uid,
@@ -56,4 +56,21 @@ pub struct Instance {
     pub is_terminating: bool,
     /// The same facts a launch gives.
     pub launched: Launched,
+}
+
+impl Instance {
+    /// A claim that names this machine, for a cloud that is to remove a machine whose claim is gone.
+    pub fn to_claim(&self) -> NodeClaim {
+        let mut claim = NodeClaim::default();
+        claim.metadata.name = self.claim.as_ref().map(|name| name.as_str().into()).unwrap_or_default();
+        claim.metadata.uid = self.claim_uid.clone().unwrap_or_default();
+        claim.metadata.labels = self.launched.labels.clone();
+        claim.metadata.annotations = self.launched.annotations.clone();
+        claim.metadata.creation_timestamp = self.launched_at;
+        claim.status.provider_id = Some(self.provider_id.clone());
+        claim.status.image_id = self.launched.image_id.clone();
+        claim.status.capacity = self.launched.capacity.clone();
+        claim.status.allocatable = self.launched.allocatable.clone();
+        claim
+    }
 }

@@ -52,7 +52,21 @@ pub trait CloudProvider: Send + Sync {
     /// Launches the machine of a claim. Asked again with the same token it gives the same machine.
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError>;
 
-    /// Begins or goes on to remove a claim's machine: fine while it is on its way out, [`CloudError::NotFound`] once it is gone.
+    /// Takes up what an earlier process left under way: called once by a new leader with all claims, before it asks for
+    /// anything else. A cloud that finishes launches by itself has nothing to do.
+    async fn resume(&self, claims: &[Arc<NodeClaim>]) -> Result<(), CloudError> {
+        let _ = claims;
+        Ok(())
+    }
+
+    /// Counts changes of what [`CloudProvider::instance_types`] would say that did not come from a pool or a node class:
+    /// a price, an offering that ran out or came back. While it stands still, the answer need not be asked for again.
+    fn offers_version(&self) -> u64 {
+        0
+    }
+
+    /// Begins or goes on to remove a claim's machine: fine while it is on its way out, [`CloudError::NotFound`] once it is
+    /// gone. A claim without a provider ID may have a machine all the same, if the answer to its launch was lost.
     async fn delete(&self, claim: &NodeClaim) -> Result<(), CloudError>;
 
     /// A machine.

@@ -16,6 +16,7 @@ pub mod observability;
 mod patch;
 pub mod provisioning;
 pub mod static_capacity;
+pub mod steering;
 pub mod watches;
 
 pub use cluster::{Cluster, Parts};

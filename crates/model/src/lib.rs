@@ -2,9 +2,11 @@
 
 pub mod bitset;
 pub mod dump;
+pub mod eviction;
 pub mod host_port;
 pub mod instance_type;
 pub mod object;
+pub mod pdb;
 pub mod plan;
 pub mod pod_requests;
 pub mod price;

@@ -5,10 +5,17 @@
 
 pub mod api;
 pub mod clock;
+#[cfg(test)]
+mod double;
 pub mod engine;
 pub mod event;
+pub mod http;
+pub mod lease;
+pub mod log;
 pub mod metrics;
 pub mod queue;
+pub mod random;
+pub mod rate;
 pub mod settings;
 pub mod watch;
 
@@ -17,4 +24,4 @@ pub use clock::Clock;
 pub use engine::Engine;
 pub use event::{Event, EventKind, Recorder};
 pub use metrics::Metrics;
-pub use settings::Settings;
+pub use settings::{Notice, Settings, SettingsError};

@@ -1,9 +1,22 @@
-//! Upstream's flags and environment variables, with its names and defaults.
+//! How is the controller to run? Upstream's flags and environment variables, with its names, defaults and parse rules.
+//!
+//! A flag wins over an environment variable, which wins over the default. What upstream swallows without a word (a
+//! variable it cannot read, a feature gate it does not know) is used as upstream uses it, and told as a [`Notice`].
+
+mod arguments;
+mod fault;
+mod gates;
+mod options;
+mod scheduler_config;
 
 use std::time::Duration;
 
+pub use fault::{Notice, SettingsError};
+pub use options::usage;
+
 /// How the controller runs.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "one switch each, as upstream has them")]
 pub struct Settings {
     /// What changes decisions.
     pub decisions: model::snapshot::Settings,
@@ -15,6 +28,10 @@ pub struct Settings {
     pub kube_client_qps: u32,
     /// `--kube-client-burst`
     pub kube_client_burst: u32,
+    /// `--enable-profiling`; accepted, and without effect: there is no Go profiler to serve.
+    pub enable_profiling: bool,
+    /// `--disable-controller-warmup`
+    pub disable_controller_warmup: bool,
     /// `--disable-leader-election`
     pub disable_leader_election: bool,
     /// `--disable-cluster-state-observability`
@@ -23,16 +40,66 @@ pub struct Settings {
     pub leader_election_name: String,
     /// `--leader-election-namespace`
     pub leader_election_namespace: String,
+    /// `--memory-limit`, in bytes; negative for none
+    pub memory_limit: i64,
     /// `--cpu-requests`, in millicores
     pub cpu_requests: u32,
     /// `--log-level`
     pub log_level: String,
+    /// `--log-output-paths`
+    pub log_output_paths: Vec<String>,
+    /// `--log-error-output-paths`
+    pub log_error_output_paths: Vec<String>,
     /// `--batch-max-duration`
     pub batch_max_duration: Duration,
     /// `--batch-idle-duration`
     pub batch_idle_duration: Duration,
+    /// `--legacy-node-repair`
+    pub legacy_node_repair: bool,
     /// `--instance-types-file-path` (kwok)
     pub instance_types_file_path: String,
+    /// `--metrics-profile`
+    pub metrics_profile: MetricsProfile,
+    /// `--steering`
+    pub steering: Steering,
+    /// `--packing`
+    pub packing: Packing,
+}
+
+/// How many metrics are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MetricsProfile {
+    /// Nothing per pod and nothing per node: what it costs does not grow with the cluster.
+    Minimal,
+    /// Upstream's set.
+    #[default]
+    Standard,
+    /// Upstream's set and our own.
+    Full,
+}
+
+/// How far placing pods is left to the scheduler of the cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Steering {
+    /// Wholly, as upstream does.
+    Off,
+    /// The nodes of one plan are released together.
+    #[default]
+    Release,
+    /// As release, and planned pods are nominated for their nodes.
+    Nominate,
+    /// As nominate, and pods are bound to their nodes before these are released.
+    Pin,
+}
+
+/// Which plans are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// The cheapest of many.
+    #[default]
+    Cheapest,
+    /// Upstream's.
+    Faithful,
 }
 
 impl Default for Settings {
@@ -43,20 +110,51 @@ impl Default for Settings {
             health_probe_port: 8081,
             kube_client_qps: 200,
             kube_client_burst: 300,
+            enable_profiling: false,
+            disable_controller_warmup: true,
             disable_leader_election: false,
             disable_cluster_state_observability: false,
             leader_election_name: "karpenter-leader-election".to_owned(),
             leader_election_namespace: String::new(),
+            memory_limit: -1,
             cpu_requests: 1000,
             log_level: "info".to_owned(),
+            log_output_paths: vec!["stdout".to_owned()],
+            log_error_output_paths: vec!["stderr".to_owned()],
             batch_max_duration: Duration::from_secs(10),
             batch_idle_duration: Duration::from_secs(1),
+            legacy_node_repair: false,
             instance_types_file_path: String::new(),
+            metrics_profile: MetricsProfile::default(),
+            steering: Steering::default(),
+            packing: Packing::default(),
         }
     }
 }
 
 impl Settings {
+    /// The settings of these arguments (the program's name left out) and this environment, and what to log about them.
+    pub fn parse(
+        arguments: impl Iterator<Item = String>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<(Self, Vec<Notice>), SettingsError> {
+        let mut given = arguments::read(arguments)?;
+        let mut settings = Self::default();
+        let mut notices = std::mem::take(&mut given.notices);
+        for option in options::ALL {
+            if let Some(value) = given.flags.get(option.flag) {
+                option.set_by_flag(&mut settings, value)?;
+            } else if let Some(value) = environment(option.variable) {
+                notices.extend(option.set_by_variable(&mut settings, &value)?);
+            }
+        }
+        if settings.enable_profiling {
+            notices.push(Notice::NoProfiler);
+        }
+        notices.extend(given.unknown_gates(&environment));
+        Ok((settings, notices))
+    }
+
     /// Workers of a controller: from `at_one` on one core to `at_sixty` on sixty, as upstream scales them.
     pub fn workers(&self, at_one: u32, at_sixty: u32) -> usize {
         let cores = f64::from(self.cpu_requests.max(1)) / 1000.0;
@@ -71,3 +169,6 @@ impl Settings {
         workers
     }
 }
+
+#[cfg(test)]
+mod tests;

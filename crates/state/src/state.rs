@@ -249,6 +249,11 @@ impl State {
         self.node_claims.group(NodeClaim::BY_POOL, pool)
     }
 
+    /// Claims made in one plan.
+    pub fn claims_of_plan(&self, plan: &str) -> impl Iterator<Item = &Arc<NodeClaim>> {
+        self.node_claims.group(NodeClaim::BY_PLAN, plan)
+    }
+
     /// Nodes with a provider ID.
     pub fn nodes_of_provider_id(&self, id: &str) -> impl Iterator<Item = &Arc<Node>> {
         self.nodes.group(Node::BY_PROVIDER_ID, id)

@@ -19,6 +19,7 @@ pub struct Builder {
     pub(super) kubelets: Option<IpAddr>,
     pub(super) scheduler_config: Option<String>,
     pub(super) state: Option<PathBuf>,
+    pub(super) audit: bool,
 }
 
 impl Builder {
@@ -56,6 +57,13 @@ impl Builder {
     #[must_use]
     pub fn scheduler_config(mut self, yaml: String) -> Self {
         self.scheduler_config = Some(yaml);
+        self
+    }
+
+    /// Writes down who asked the API server for what, in `logs()/audit.log`: one JSON line per answered request.
+    #[must_use]
+    pub fn audit(mut self) -> Self {
+        self.audit = true;
         self
     }
 

@@ -15,9 +15,13 @@ use crate::{kwok, ports};
 const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
 const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
 
+/// Every request once, when it has been answered; without bodies.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived, ResponseStarted]\n\
+                            rules: [{level: Metadata}]\n";
+
 impl Cluster {
     pub(super) fn start_control_plane(&mut self, builder: &Builder) -> Result<()> {
-        self.start_api_server()?;
+        self.start_api_server(builder.audit)?;
         if !builder.api_server_only {
             let scheduler = self.start_scheduler(builder.scheduler_config.as_deref())?;
             let manager = self.start_controller_manager()?;
@@ -33,7 +37,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn start_api_server(&mut self) -> Result<()> {
+    fn start_api_server(&mut self, audit: bool) -> Result<()> {
         let [clients, peers] = ports::free()?;
         let etcd = format!("http://127.0.0.1:{clients}");
         let mut command = self.program("etcd");
@@ -70,6 +74,11 @@ impl Cluster {
             .arg(&self.pki.accounts_key);
         command.arg("--token-auth-file").arg(self.state.join("tokens.csv"));
         command.arg("--cert-dir").arg(self.state.join("pki"));
+        if audit {
+            let policy = self.write("audit.yaml", AUDIT_POLICY)?;
+            command.arg("--audit-policy-file").arg(policy);
+            command.arg("--audit-log-path").arg(self.logs().join("audit.log"));
+        }
         self.with_certificate(&mut command);
         self.run("kube-apiserver", &command)?;
         let server = self.server.clone();
@@ -167,7 +176,28 @@ impl Cluster {
     fn run(&mut self, name: &str, command: &Command) -> Result<()> {
         let process = self.spawn(name, command)?;
         self.processes.push(process);
+        if name == "kube-apiserver" {
+            self.api_server = Some((self.processes.len() - 1, again(command)));
+        }
         Ok(())
+    }
+
+    /// Kills the API server and starts it again on the same port. Returns when it answers; what it remembered of recent
+    /// changes for watches is gone.
+    pub fn restart_api_server(&mut self) -> Result<()> {
+        let Some((at, command)) = self.api_server.take() else {
+            return Ok(());
+        };
+        if let Some(process) = self.processes.get_mut(at) {
+            process.kill();
+        }
+        let started = self.spawn("kube-apiserver", &command)?;
+        if let Some(process) = self.processes.get_mut(at) {
+            *process = started;
+        }
+        self.api_server = Some((at, command));
+        let server = self.server.clone();
+        self.await_answer("kube-apiserver", &server, "/readyz", API_SERVER_LIMIT)
     }
 
     fn await_health(&mut self, name: &str, address: &str) -> Result<()> {
@@ -203,4 +233,14 @@ impl Cluster {
             },
         )
     }
+}
+
+/// The same command once more: one that was started cannot be copied.
+fn again(command: &Command) -> Command {
+    let mut copy = Command::new(command.get_program());
+    copy.args(command.get_args());
+    if let Some(dir) = command.get_current_dir() {
+        copy.current_dir(dir);
+    }
+    copy
 }

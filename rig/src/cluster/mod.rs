@@ -19,13 +19,18 @@ use crate::pki::{self, Pki};
 use crate::ports;
 use crate::process::Process;
 
-/// The static token of the one user, who may do everything.
+/// The static token of the administrator, who may do everything.
 const TOKEN: &str = "rig";
+/// The static token of the service account `kube-system/dovetail`, who may do what a test grants it.
+const ACCOUNT_TOKEN: &str = "rig-account";
+const ACCOUNT: &str = "system:serviceaccount:kube-system:dovetail";
 
 /// A running cluster. Dropping it ends every process and removes its files; the logs stay when the thread panics.
 pub struct Cluster {
     // Fields drop in this order: the processes before the guard that watches them.
     processes: Vec<Process>,
+    /// Which of them the API server is, and how it was started.
+    api_server: Option<(usize, Command)>,
     guard: Guard,
     state: PathBuf,
     binaries: PathBuf,
@@ -44,6 +49,12 @@ impl Cluster {
     /// The path of its kubeconfig: an administrator's.
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.join("kubeconfig")
+    }
+
+    /// The path of the kubeconfig of the service account `kube-system/dovetail`, who may do nothing but what a role
+    /// bound to it allows.
+    pub fn account_kubeconfig(&self) -> PathBuf {
+        self.state.join("account-kubeconfig")
     }
 
     /// The administrator's connection.
@@ -100,6 +111,7 @@ impl Cluster {
         let client = Client::new(server.clone(), TOKEN, &pki.ca_pem)?;
         let cluster = Self {
             processes: Vec::new(),
+            api_server: None,
             guard,
             state,
             binaries: binaries.to_path_buf(),
@@ -108,17 +120,21 @@ impl Cluster {
             server,
             keep_logs: false,
         };
-        cluster.write("tokens.csv", &format!("{TOKEN},admin,admin,system:masters\n"))?;
-        cluster.write("kubeconfig", &cluster.kubeconfig_text())?;
+        let tokens = format!(
+            "{TOKEN},admin,admin,system:masters\n{ACCOUNT_TOKEN},{ACCOUNT},dovetail,\"system:serviceaccounts,system:authenticated\"\n"
+        );
+        cluster.write("tokens.csv", &tokens)?;
+        cluster.write("kubeconfig", &cluster.kubeconfig_text(TOKEN))?;
+        cluster.write("account-kubeconfig", &cluster.kubeconfig_text(ACCOUNT_TOKEN))?;
         Ok(cluster)
     }
 
-    fn kubeconfig_text(&self) -> String {
+    fn kubeconfig_text(&self, token: &str) -> String {
         let (server, ca) = (&self.server, BASE64_STANDARD.encode(&self.pki.ca_pem));
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: rig\n\
              clusters: [{{name: rig, cluster: {{server: {server:?}, certificate-authority-data: {ca}}}}}]\n\
-             users: [{{name: admin, user: {{token: {TOKEN}}}}}]\n\
+             users: [{{name: admin, user: {{token: {token}}}}}]\n\
              contexts: [{{name: rig, context: {{cluster: rig, user: admin}}}}]\n"
         )
     }

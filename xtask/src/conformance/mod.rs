@@ -23,8 +23,7 @@ use bench::Bench;
 use queue::Queue;
 use report::Report;
 use spec::{Outcome, Spec, Verdict};
-use upstream::Upstream;
-pub(crate) use upstream::{MODULE, VERSION};
+pub(crate) use upstream::{MODULE, Upstream, VERSION};
 
 /// What to run, and against what.
 #[derive(Args)]

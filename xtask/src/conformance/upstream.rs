@@ -5,17 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use rig::build::{KWOK, announced};
-use rig::{cache, gomod};
+use rig::karpenter;
 
 use super::Suite;
 use super::spec::{self, Spec};
 
-pub(crate) const MODULE: &str = "sigs.k8s.io/karpenter";
-/// The release whose behaviour is ours.
-pub(crate) const VERSION: &str = "v1.15.0";
-/// The module asks for this Go; it comes as a module too.
-const GO_ENV: [(&str, &str); 2] = [("GOTOOLCHAIN", "go1.26.9"), ("CGO_ENABLED", "0")];
+pub(crate) use rig::karpenter::{MODULE, VERSION};
 
 /// Upstream's source in a writable place, and what was compiled from it.
 pub(crate) struct Upstream {
@@ -26,17 +21,13 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Copies the module and compiles the suites; what is there already is not made again.
     pub(crate) fn prepare(suites: &[Suite]) -> Result<Self> {
-        let root = cache::root()?.join(format!("karpenter/{}", VERSION.trim_start_matches('v')));
-        let module = gomod::dir(MODULE, VERSION)?;
-        // The suites read files beside their source, and the module cache is read-only.
-        cache::once(&root.join("source"), |partial| copy(&module, partial))?;
-        register_options(&root.join("source"))?;
+        register_options(&karpenter::source()?)?;
         let upstream = Self {
-            stages: stages(&module)?,
-            root,
+            root: karpenter::root()?,
+            stages: karpenter::stages()?,
         };
         for suite in suites {
-            upstream.compile(
+            karpenter::compile(
                 &["test", "-c"],
                 &format!("./test/suites/{}", suite.name()),
                 suite.name(),
@@ -50,12 +41,12 @@ impl Upstream {
 
     /// Upstream's controller for kwok.
     pub(crate) fn controller(&self) -> Result<PathBuf> {
-        self.compile(&["build"], "./kwok", "karpenter")
+        Ok(karpenter::controller()?)
     }
 
     /// The stand-in for DRA drivers that the dra suite wants beside the controller.
     pub(crate) fn dra_driver(&self) -> Result<PathBuf> {
-        self.compile(&["build"], "./dra-kwok-driver", "dra-kwok-driver")
+        Ok(karpenter::compile(&["build"], "./dra-kwok-driver", "dra-kwok-driver")?)
     }
 
     /// The folders with the CRDs the suites expect.
@@ -111,18 +102,6 @@ impl Upstream {
     pub(crate) fn source(&self) -> PathBuf {
         self.root.join("source")
     }
-
-    fn compile(&self, verb: &[&str], package: &str, name: &str) -> Result<PathBuf> {
-        let dir = self.root.join(name);
-        cache::once(&dir, |partial| {
-            let target = partial.join(name).display().to_string();
-            let args = verb.iter().copied().chain(["-o", &target, package]);
-            announced(&format!("compiling upstream's {name}"), || {
-                gomod::go(&self.source(), args, &GO_ENV).map(drop)
-            })
-        })?;
-        Ok(dir.join(name))
-    }
 }
 
 /// The released dra suite registers its kind without the options of its group's requests, so that its client refuses to
@@ -130,46 +109,4 @@ impl Upstream {
 fn register_options(source: &Path) -> Result<()> {
     let path = source.join("dra-kwok-driver/pkg/apis/v1alpha1/register_options.go");
     fs::write(&path, include_str!("register_options.go.txt")).with_context(|| format!("writing {}", path.display()))
-}
-
-/// Upstream's stages take the place of kwok's of the same name, as applying both in turn does on upstream's clusters.
-fn stages(module: &Path) -> Result<Vec<PathBuf>> {
-    let kwok = gomod::dir("sigs.k8s.io/kwok", KWOK)?;
-    let fast = [
-        "node/fast/node-initialize",
-        "pod/fast/pod-ready",
-        "pod/fast/pod-complete",
-    ];
-    let mut stages: Vec<_> = fast
-        .iter()
-        .map(|name| kwok.join(format!("kustomize/stage/{name}.yaml")))
-        .collect();
-    let own = module.join("hack/kwok/stages");
-    let mut replaced: Vec<_> = fs::read_dir(&own)
-        .with_context(|| format!("reading {}", own.display()))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<_>>()?;
-    replaced.sort();
-    stages.append(&mut replaced);
-    Ok(stages)
-}
-
-fn copy(from: &Path, to: &Path) -> rig::Result<()> {
-    let failed = |action, path: &Path| {
-        let path = path.to_path_buf();
-        move |source| rig::Error::Io { action, path, source }
-    };
-    for entry in fs::read_dir(from).map_err(failed("read", from))? {
-        let entry = entry.map_err(failed("read", from))?;
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            fs::create_dir(&target).map_err(failed("create", &target))?;
-            copy(&entry.path(), &target)?;
-        } else {
-            // The content alone: the files of the module cache are read-only.
-            let content = fs::read(entry.path()).map_err(failed("read", &entry.path()))?;
-            fs::write(&target, content).map_err(failed("write", &target))?;
-        }
-    }
-    Ok(())
 }

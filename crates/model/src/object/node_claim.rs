@@ -113,6 +113,8 @@ impl NodeClaim {
     pub const BY_POOL: usize = 0;
     /// Position in `GROUPINGS`: by instance.
     pub const BY_PROVIDER_ID: usize = 1;
+    /// Position in `GROUPINGS`: by the plan it was made in.
+    pub const BY_PLAN: usize = 2;
 
     /// The claim's name.
     pub fn name(&self) -> NodeClaimName {
@@ -140,6 +142,7 @@ impl Object for NodeClaim {
     const GROUPINGS: &'static [Grouping<Self>] = &[
         |claim| claim.metadata.labels.get(super::NODE_POOL_LABEL),
         |claim| claim.status.provider_id.as_ref().map(|id| &id.0),
+        |claim| claim.metadata.annotations.get(api::annotations::PLAN),
     ];
 
     fn metadata(&self) -> &Metadata {

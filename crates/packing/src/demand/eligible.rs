@@ -2,21 +2,13 @@
 
 use std::sync::Arc;
 
-use api::{annotations::DO_NOT_DISRUPT, duration::Duration, taints::DISRUPTED};
-use jiff::Timestamp;
 use model::{
-    object::{IntOrString, NodeName, Pod, PodDisruptionBudget, Toleration},
+    object::{NodeName, Pod},
+    pdb::{self, Blocking},
     snapshot::Snapshot,
-    taint::TaintView,
 };
 
 use crate::supply::members;
-
-const DISRUPTED_TAINT: TaintView<'static> = TaintView {
-    key: DISRUPTED,
-    value: "",
-    effect: "NoSchedule",
-};
 
 /// The pods of nodes that go away which can be rescheduled now, with their nodes, in the order of both names.
 pub(super) fn moving(snapshot: &Snapshot) -> Vec<(NodeName, &Arc<Pod>)> {
@@ -40,7 +32,7 @@ pub(super) fn residents(snapshot: &Snapshot) -> Vec<(NodeName, &Arc<Pod>)> {
     names.sort_unstable();
     let mut pods = Vec::new();
     for name in names {
-        let movable = snapshot.pods_on_node(&name).filter(|pod| is_reschedulable(pod));
+        let movable = snapshot.pods_on_node(&name).filter(|pod| pod.is_reschedulable());
         pods.extend(movable.map(|pod| (name.clone(), pod)));
     }
     pods
@@ -52,72 +44,13 @@ pub(super) fn residents(snapshot: &Snapshot) -> Vec<(NodeName, &Arc<Pod>)> {
 /// - no disruption budget keeps it in place for good.
 fn is_currently_reschedulable(pod: &Pod, snapshot: &Snapshot) -> bool {
     let now = snapshot.taken_at();
-    is_reschedulable(pod) && !(pod.is_active() && is_protected(pod, now)) && !is_fully_blocked(pod, snapshot)
+    pod.is_reschedulable() && pod.is_disruptable(now) && !is_fully_blocked(pod, snapshot)
 }
 
-fn is_reschedulable(pod: &Pod) -> bool {
-    let is_remade = pod.metadata.is_deleting() && pod.metadata.is_owned_by("apps/v1", "StatefulSet");
-    (pod.is_active() || is_remade) && !pod.is_owned_by_daemon_set() && !pod.is_owned_by_node()
-}
-
-/// `true` protects for good, a positive duration from the pod's start on; without a start it has not run out.
-fn is_protected(pod: &Pod, now: Timestamp) -> bool {
-    let Some(value) = pod.metadata.annotations.get(DO_NOT_DISRUPT) else {
-        return false;
-    };
-    if **value == *"true" {
-        return true;
-    }
-    let duration = value.parse::<Duration>().ok().filter(|span| span.as_nanos() > 0);
-    duration.is_some_and(|span| {
-        let age = pod.status.start_time.map(|start| now.duration_since(start));
-        age.is_none_or(|age| age < span.to_signed())
-    })
-}
-
-/// Whether a disruption budget will never let the pod be evicted. Two budgets on one pod never do, whatever they say.
+/// Whether a disruption budget will never let the pod be evicted.
 fn is_fully_blocked(pod: &Pod, snapshot: &Snapshot) -> bool {
-    if !is_evictable(pod, snapshot.taken_at()) {
-        return false;
-    }
-    let budgets = &snapshot.objects().pod_disruption_budgets;
-    let mut matching = budgets.iter().filter(|budget| selects(budget, pod));
-    match (matching.next(), matching.next()) {
-        (None, _) => false,
-        (Some(_), Some(_)) => true,
-        (Some(budget), None) => !lets_unhealthy_go(budget, pod) && never_allows(budget),
-    }
-}
-
-/// Whether the eviction API would be called for the pod at all.
-fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
-    let tolerations: Vec<_> = pod.spec.tolerations.iter().map(Toleration::view).collect();
-    pod.is_active()
-        && !DISRUPTED_TAINT.is_tolerated_by(&tolerations)
-        && !pod.is_owned_by_node()
-        && !is_protected(pod, now)
-}
-
-fn selects(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
-    let selector = budget.spec.selector.as_ref();
-    budget.metadata.namespace == pod.metadata.namespace
-        && selector.is_some_and(|selector| selector.matches(&pod.metadata.labels))
-}
-
-fn lets_unhealthy_go(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
-    budget.spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow") && pod.is_unready()
-}
-
-/// A budget that no number of healthy pods satisfies. A `minAvailable` count is not looked at: more pods may come.
-fn never_allows(budget: &PodDisruptionBudget) -> bool {
-    let is_percentage = |bound: &IntOrString, text: &str| matches!(bound, IntOrString::String(word) if **word == *text);
-    let allows_none = |bound: &IntOrString| *bound == IntOrString::Int(0) || is_percentage(bound, "0%");
-    let spec = &budget.spec;
-    spec.max_unavailable.as_ref().is_some_and(allows_none)
-        || spec
-            .min_available
-            .as_ref()
-            .is_some_and(|bound| is_percentage(bound, "100%"))
+    let budgets = snapshot.objects().pod_disruption_budgets.iter().map(Arc::as_ref);
+    !pdb::blocking(pod, budgets, Blocking::Always, snapshot.taken_at()).is_empty()
 }
 
 #[cfg(test)]

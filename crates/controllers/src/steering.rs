@@ -1,0 +1,212 @@
+//! When may a node take pods? kube-scheduler spends the plan, not we: it spreads pods over whatever nodes are there. So the
+//! nodes of one plan are released together, and those that only some pods may use come last.
+//!
+//! A node is held by the taint it registers with (`karpenter.sh/unregistered`), so holding costs no write. Every hold has
+//! a deadline: a node that is slow to come does not keep the others.
+
+use std::time::Duration;
+
+use api::annotations;
+use jiff::Timestamp;
+use model::object::{ConditionStatus, NodeClaim, ObjectKey, Pod, condition};
+use state::State;
+
+/// The longest a node that could take pods is held for others of its plan.
+const TOGETHER_LIMIT: Duration = Duration::from_secs(10);
+/// The longest a node that is to come last is held after the others were released.
+const LAST_LIMIT: Duration = Duration::from_secs(5);
+
+/// Whether a node may take pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Release {
+    /// It may.
+    Now,
+    /// Not yet.
+    Held {
+        /// Who is waited for.
+        reason: String,
+        /// When it is released in any case.
+        until: Timestamp,
+    },
+}
+
+/// Whether the node of a claim may take pods. `ready_since` is when it could.
+pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Timestamp) -> Release {
+    let Some(plan) = claim.metadata.annotations.get(annotations::PLAN) else {
+        return Release::Now;
+    };
+    let held = |reason: String, since: Timestamp, limit: Duration| {
+        let until = since.saturating_add(limit).unwrap_or(Timestamp::MAX);
+        if now < until {
+            Release::Held { reason, until }
+        } else {
+            Release::Now
+        }
+    };
+    let others = || {
+        state
+            .claims_of_plan(plan)
+            .filter(|other| other.metadata.name != claim.metadata.name && !other.metadata.is_deleting())
+    };
+    if let Some(late) = others().find(|other| !has_joined(other, state)) {
+        let reason = format!(
+            "waiting for the node of {}, planned together with it",
+            late.metadata.name
+        );
+        return held(reason, ready_since, TOGETHER_LIMIT);
+    }
+    if !comes_last(claim) {
+        return Release::Now;
+    }
+    let mut released = ready_since;
+    let mut waiting = None;
+    for first in others().filter(|other| !comes_last(other)) {
+        match registered_at(first) {
+            None => {
+                let reason = format!("released after the node of {}", first.metadata.name);
+                return held(reason, ready_since, TOGETHER_LIMIT + LAST_LIMIT);
+            }
+            Some(at) => released = released.max(at),
+        }
+        waiting = waiting.or_else(|| unbound_pod(first, state));
+    }
+    match waiting {
+        None => Release::Now,
+        Some(pod) => {
+            let reason = format!("released once {pod} had its chance on the other nodes of its plan");
+            held(reason, released, LAST_LIMIT)
+        }
+    }
+}
+
+/// A pod that was planned onto a claim's node and has not found its place yet, there or elsewhere.
+fn unbound_pod(claim: &NodeClaim, state: &State) -> Option<ObjectKey> {
+    let name = claim.name();
+    let mut planned = state.pods_of_claim(&name);
+    let waits = |pod: &&ObjectKey| state.get::<Pod>(pod).is_some_and(|pod| pod.node_name.is_none());
+    planned.find(waits).cloned()
+}
+
+fn comes_last(claim: &NodeClaim) -> bool {
+    let mark = claim.metadata.annotations.get(annotations::RELEASE);
+    mark.is_some_and(|mark| **mark == *"last")
+}
+
+/// A claim's node is there and Ready, or was let go long ago.
+pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
+    let Some(id) = &claim.status.provider_id else {
+        return false;
+    };
+    let ready = |node: &model::object::Node| {
+        node.condition("Ready")
+            .is_some_and(|ready| ready.status == ConditionStatus::True)
+    };
+    registered_at(claim).is_some() || state.nodes_of_provider_id(id.as_str()).any(|node| ready(node))
+}
+
+fn registered_at(claim: &NodeClaim) -> Option<Timestamp> {
+    let registered = condition::find(&claim.status.conditions, api::condition::names::nodeclaim::REGISTERED)?;
+    (registered.status == ConditionStatus::True)
+        .then_some(registered.last_transition_time)
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::object::Node;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn claim(name: &str, release: Option<&str>, registered: Option<i64>) -> NodeClaim {
+        let registered = registered.map(
+            |second| json!([{"type": "Registered", "status": "True", "lastTransitionTime": at(second).to_string()}]),
+        );
+        let mut annotations = json!({"dovetail.dev/plan": "p1"});
+        if let Some(release) = release {
+            annotations["dovetail.dev/release"] = json!(release);
+        }
+        read(json!({
+            "metadata": {"name": name, "resourceVersion": "1", "annotations": annotations},
+            "status": {"providerID": format!("kwok://{name}"), "conditions": registered.unwrap_or(json!([]))},
+        }))
+    }
+
+    fn ready_node(name: &str) -> Node {
+        read(json!({
+            "metadata": {"name": format!("node-{name}"), "resourceVersion": "1"}, "spec": {"providerID": format!("kwok://{name}")},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        }))
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(json: Value) -> T {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn state(claims: &[NodeClaim], joined: &[&str]) -> State {
+        let mut state = State::default();
+        for claim in claims {
+            state.apply(claim.clone());
+        }
+        for name in joined {
+            state.apply(ready_node(name));
+        }
+        state
+    }
+
+    #[test]
+    fn nodes_of_a_plan_wait_for_each_other_but_not_for_ever() {
+        let (a, b) = (claim("a", None, None), claim("b", None, None));
+        let waiting = state(&[a.clone(), b.clone()], &["a"]);
+        let held = Release::Held {
+            reason: "waiting for the node of b, planned together with it".to_owned(),
+            until: at(10),
+        };
+        assert_eq!(release(&a, at(0), &waiting, at(3)), held);
+        assert_eq!(release(&a, at(0), &waiting, at(10)), Release::Now);
+        let both = state(&[a.clone(), b], &["a", "b"]);
+        assert_eq!(release(&a, at(0), &both, at(3)), Release::Now);
+    }
+
+    #[test]
+    fn a_node_that_only_some_pods_may_use_comes_last() {
+        let (first, last) = (claim("a", None, None), claim("b", Some("last"), None));
+        let joined = state(&[first.clone(), last.clone()], &["a", "b"]);
+        assert_eq!(release(&first, at(0), &joined, at(1)), Release::Now);
+        let held = |reason: &str, until| Release::Held {
+            reason: reason.to_owned(),
+            until,
+        };
+        assert_eq!(
+            release(&last, at(0), &joined, at(1)),
+            held("released after the node of a", at(15))
+        );
+        let mut released = state(&[claim("a", None, Some(2)), last.clone()], &["a", "b"]);
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
+        let pod = |node: Value, version: &str| -> Pod {
+            read(json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}))
+        };
+        released.apply(pod(Value::Null, "1"));
+        released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
+        let reason = "released once team/web had its chance on the other nodes of its plan";
+        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(7)));
+        assert_eq!(release(&last, at(0), &released, at(7)), Release::Now);
+        released.apply(pod(json!("node-a"), "2"));
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
+    }
+
+    #[test]
+    fn a_claim_of_no_plan_or_alone_in_it_is_released_at_once() {
+        let alone = claim("a", Some("last"), None);
+        assert_eq!(
+            release(&alone, at(0), &state(&[alone.clone()], &["a"]), at(0)),
+            Release::Now
+        );
+        let foreign: NodeClaim = read(json!({"metadata": {"name": "x"}}));
+        assert_eq!(release(&foreign, at(0), &state(&[], &[]), at(0)), Release::Now);
+    }
+}

@@ -1,0 +1,239 @@
+//! Every option: its flag, its environment variable, what it may be, and what it sets.
+
+use std::{fmt::Write, time::Duration};
+
+use model::snapshot::{MinValuesPolicy, PreferencePolicy};
+
+use super::{MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config};
+
+/// One option.
+pub(super) struct Opt {
+    pub(super) flag: &'static str,
+    pub(super) variable: &'static str,
+    pub(super) kind: Kind,
+    help: &'static str,
+}
+
+/// What an option may be, and where it goes.
+pub(super) enum Kind {
+    Switch(fn(&mut Settings) -> &mut bool),
+    /// Refuses numbers outside its range by saying what they must be.
+    Number(fn(&mut Settings, i64) -> Result<(), &'static str>),
+    Span(fn(&mut Settings) -> &mut Duration),
+    Text(fn(&mut Settings, &str)),
+    /// Refuses what is not one of the choices.
+    Choice(&'static [&'static str], fn(&mut Settings, &str)),
+    /// A text with a grammar of its own.
+    Document(fn(&mut Settings, &str) -> Result<(), SettingsError>),
+}
+
+macro_rules! options {
+    ($($flag:literal $variable:literal $kind:expr, $help:literal;)*) => {
+        /// Every option, in upstream's order, then kwok's, then ours.
+        pub(super) const ALL: &[Opt] = &[$(Opt { flag: $flag, variable: $variable, kind: $kind, help: $help },)*];
+    };
+}
+
+options! {
+    "karpenter-service" "KARPENTER_SERVICE" Kind::Text(|_, _| {}), "The name of a webhook's Service. Unused.";
+    "metrics-port" "METRICS_PORT" Kind::Number(|settings, port| to_port(&mut settings.metrics_port, port)), "The port of /metrics. Default 8080.";
+    "health-probe-port" "HEALTH_PROBE_PORT" Kind::Number(|settings, port| to_port(&mut settings.health_probe_port, port)), "The port of /healthz and /readyz. Default 8081.";
+    "kube-client-qps" "KUBE_CLIENT_QPS" Kind::Number(|settings, qps| { settings.kube_client_qps = rate(qps, 5); Ok(()) }), "Requests per second to the API server, smoothed. 0 is 5, negative is unlimited. Default 200.";
+    "kube-client-burst" "KUBE_CLIENT_BURST" Kind::Number(|settings, burst| { settings.kube_client_burst = rate(burst, 10); Ok(()) }), "Requests to the API server at once. 0 is 10, negative is unlimited. Default 300.";
+    "enable-profiling" "ENABLE_PROFILING" Kind::Switch(|settings| &mut settings.enable_profiling), "Accepted, without effect. Default false.";
+    "disable-controller-warmup" "DISABLE_CONTROLLER_WARMUP" Kind::Switch(|settings| &mut settings.disable_controller_warmup), "Begin to watch only once leading. Default true.";
+    "disable-leader-election" "DISABLE_LEADER_ELECTION" Kind::Switch(|settings| &mut settings.disable_leader_election), "Lead without asking. Default false.";
+    "disable-cluster-state-observability" "DISABLE_CLUSTER_STATE_OBSERVABILITY" Kind::Switch(|settings| &mut settings.disable_cluster_state_observability), "No metrics of pods, nodes, pools and conditions, and no events of conditions. Default false.";
+    "leader-election-name" "LEADER_ELECTION_NAME" Kind::Text(|settings, name| name.clone_into(&mut settings.leader_election_name)), "The name of the Lease. Default karpenter-leader-election.";
+    "leader-election-namespace" "LEADER_ELECTION_NAMESPACE" Kind::Text(|settings, name| name.clone_into(&mut settings.leader_election_namespace)), "The namespace of the Lease. Default: that of the pod.";
+    "memory-limit" "MEMORY_LIMIT" Kind::Number(|settings, limit| { settings.memory_limit = limit; Ok(()) }), "The container's memory limit in bytes. Default -1, none.";
+    "cpu-requests" "CPU_REQUESTS" Kind::Number(|settings, millicores| { settings.cpu_requests = cpu_requests(millicores); Ok(()) }), "The container's CPU requests in millicores: how many workers there are. Default 1000.";
+    "log-level" "LOG_LEVEL" Kind::Choice(&["", "debug", "info", "error"], |settings, level| level.clone_into(&mut settings.log_level)), "debug, info or error. Default info.";
+    "log-output-paths" "LOG_OUTPUT_PATHS" Kind::Text(|settings, paths| settings.log_output_paths = list(paths)), "Where the log goes: stdout, stderr, files; separated by commas. Default stdout.";
+    "log-error-output-paths" "LOG_ERROR_OUTPUT_PATHS" Kind::Text(|settings, paths| settings.log_error_output_paths = list(paths)), "Where faults of the log itself go. Default stderr.";
+    "batch-max-duration" "BATCH_MAX_DURATION" Kind::Span(|settings| &mut settings.batch_max_duration), "The longest that pods are gathered before a plan is made. Default 10s.";
+    "batch-idle-duration" "BATCH_IDLE_DURATION" Kind::Span(|settings| &mut settings.batch_idle_duration), "How long no new pod must come for gathering to end. Default 1s.";
+    "preference-policy" "PREFERENCE_POLICY" Kind::Choice(&["Ignore", "Respect"], |settings, policy| settings.decisions.preference_policy = if policy == "Ignore" { PreferencePolicy::Ignore } else { PreferencePolicy::Respect }), "What pods' preferences count for: Respect or Ignore. Default Respect.";
+    "min-values-policy" "MIN_VALUES_POLICY" Kind::Choice(&["Strict", "BestEffort"], |settings, policy| settings.decisions.min_values_policy = if policy == "BestEffort" { MinValuesPolicy::BestEffort } else { MinValuesPolicy::Strict }), "Whether minValues may be lowered: Strict or BestEffort. Default Strict.";
+    "ignore-dra-requests" "IGNORE_DRA_REQUESTS" Kind::Switch(|settings| &mut settings.decisions.ignore_dra_requests), "Leave pods with device claims alone. Default true.";
+    "legacy-node-repair" "LEGACY_NODE_REPAIR" Kind::Switch(|settings| &mut settings.legacy_node_repair), "With the gate NodeRepair: repair by the older controller. Default false.";
+    "feature-gates" "FEATURE_GATES" Kind::Document(|settings, text| { settings.decisions.feature_gates = gates::parse(text).map_err(SettingsError::FeatureGates)?; Ok(()) }), "Optional features, as A=true,B=false.";
+    "scheduler-config" "SCHEDULER_CONFIG" Kind::Document(|settings, text| { settings.decisions.default_constraints = scheduler_config::parse(text).map_err(SettingsError::SchedulerConfig)?; Ok(()) }), "YAML or JSON: podTopologySpread.defaultConstraints of the cluster's scheduler.";
+    "instance-types-file-path" "INSTANCE_TYPES_FILE_PATH" Kind::Text(|settings, path| path.clone_into(&mut settings.instance_types_file_path)), "kwok: a file of instance types instead of the built-in ones.";
+    "metrics-profile" "METRICS_PROFILE" Kind::Choice(&["minimal", "standard", "full"], |settings, profile| settings.metrics_profile = match profile { "minimal" => MetricsProfile::Minimal, "full" => MetricsProfile::Full, _ => MetricsProfile::Standard }), "How many metrics are shown: minimal, standard (upstream's) or full. Default standard.";
+    "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "nominate" => Steering::Nominate, "pin" => Steering::Pin, _ => Steering::Release }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default release.";
+    "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";
+}
+
+impl Opt {
+    /// Sets the option to the value of its flag.
+    pub(super) fn set_by_flag(&self, settings: &mut Settings, value: &str) -> Result<(), SettingsError> {
+        let invalid = |reason: &str| SettingsError::Value {
+            flag: self.flag,
+            value: value.to_owned(),
+            reason: reason.to_owned(),
+        };
+        match self.kind {
+            Kind::Switch(switch) => {
+                *switch(settings) = value.parse().map_err(|_| SettingsError::Switch {
+                    flag: self.flag,
+                    value: value.to_owned(),
+                })?;
+            }
+            Kind::Number(set) => {
+                let number = go_number(value).ok_or_else(|| invalid("parse error"))?;
+                set(settings, number).map_err(|must| self.out_of_range(value, must))?;
+            }
+            Kind::Span(span) => *span(settings) = go_span(value).ok_or_else(|| invalid("parse error"))?,
+            Kind::Text(set) => set(settings, value),
+            Kind::Choice(choices, set) => self.choose(settings, value, choices, set)?,
+            Kind::Document(set) => set(settings, value)?,
+        }
+        Ok(())
+    }
+
+    /// Sets the option to the value of its environment variable, if that can be read.
+    pub(super) fn set_by_variable(
+        &self,
+        settings: &mut Settings,
+        value: &str,
+    ) -> Result<Option<Notice>, SettingsError> {
+        let notice = |expected, default: String| Notice::Variable {
+            variable: self.variable,
+            value: value.to_owned(),
+            expected,
+            default,
+        };
+        match self.kind {
+            Kind::Switch(switch) => match go_bool(value) {
+                Some(on) => *switch(settings) = on,
+                None => return Ok(Some(notice("true or false", switch(settings).to_string()))),
+            },
+            Kind::Number(set) => match value.parse::<i64>() {
+                Ok(number) => set(settings, number).map_err(|must| self.out_of_range(value, must))?,
+                Err(_) => return Ok(Some(notice("a whole number", self.default_number()))),
+            },
+            Kind::Span(span) => match go_span(value) {
+                Some(duration) => *span(settings) = duration,
+                None => {
+                    return Ok(Some(notice(
+                        "a duration such as 1m30s",
+                        format!("{:?}", span(settings)),
+                    )));
+                }
+            },
+            Kind::Text(set) => set(settings, value),
+            Kind::Choice(choices, set) => self.choose(settings, value, choices, set)?,
+            Kind::Document(set) => set(settings, value)?,
+        }
+        Ok(None)
+    }
+
+    fn choose(
+        &self,
+        settings: &mut Settings,
+        value: &str,
+        choices: &'static [&'static str],
+        set: fn(&mut Settings, &str),
+    ) -> Result<(), SettingsError> {
+        if !choices.contains(&value) {
+            return Err(SettingsError::Choice {
+                variable: self.variable,
+                value: value.to_owned(),
+                choices,
+            });
+        }
+        set(settings, value);
+        Ok(())
+    }
+
+    fn out_of_range(&self, value: &str, must: &'static str) -> SettingsError {
+        SettingsError::Range {
+            variable: self.variable,
+            value: value.to_owned(),
+            must,
+        }
+    }
+
+    /// The default as the help tells it.
+    fn default_number(&self) -> String {
+        let told = self.help.rsplit("Default ").next().unwrap_or_default();
+        told.chars()
+            .take_while(|letter| letter.is_ascii_digit() || *letter == '-')
+            .collect()
+    }
+}
+
+/// What `--help` prints.
+pub fn usage() -> String {
+    let mut text = String::from("Usage of karpenter:\n");
+    for option in ALL {
+        let _ = writeln!(
+            text,
+            "  --{}  (env {})\n        {}",
+            option.flag, option.variable, option.help
+        );
+    }
+    text
+}
+
+/// Go's `strconv.ParseBool`.
+pub(super) fn go_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// Go's integer literals: decimal, `0x`, `0o` or `0`, `0b`, with `_` between digits.
+fn go_number(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = match lower.as_bytes() {
+        [b'0', b'x', ..] => (16, &lower[2..]),
+        [b'0', b'o', ..] => (8, &lower[2..]),
+        [b'0', b'b', ..] => (2, &lower[2..]),
+        [b'0', _, ..] => (8, &lower[1..]),
+        _ => (10, &lower[..]),
+    };
+    let digits = digits.replace('_', "");
+    let sign = if negative { "-" } else { "" };
+    (!digits.starts_with(['+', '-']))
+        .then(|| i64::from_str_radix(&format!("{sign}{digits}"), radix).ok())
+        .flatten()
+}
+
+/// Go's durations; a negative one is over at once.
+fn go_span(text: &str) -> Option<Duration> {
+    let parsed: api::duration::Duration = text.parse().ok()?;
+    Some(Duration::from_nanos(u64::try_from(parsed.as_nanos()).unwrap_or(0)))
+}
+
+fn to_port(port: &mut u16, number: i64) -> Result<(), &'static str> {
+    *port = u16::try_from(number).map_err(|_| "a port, 0 to 65535")?;
+    Ok(())
+}
+
+/// As client-go takes a rate: zero is its default, negative no limit.
+fn rate(given: i64, when_zero: u32) -> u32 {
+    match given {
+        0 => when_zero,
+        given => u32::try_from(given).unwrap_or(u32::MAX),
+    }
+}
+
+/// As upstream takes them: nothing or less is one core.
+fn cpu_requests(millicores: i64) -> u32 {
+    match millicores {
+        ..=0 => 1000,
+        given => u32::try_from(given).unwrap_or(u32::MAX),
+    }
+}
+
+fn list(paths: &str) -> Vec<String> {
+    paths.split(',').map(str::to_owned).collect()
+}

@@ -1,0 +1,177 @@
+//! How is our own binary run beside a cluster of the rig, and what do its tests ask of the cluster?
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rig::client::Seen;
+use rig::{Client, Cluster, Process, ports};
+use serde_json::{Value, json};
+
+use crate::crd_set::CrdSet;
+
+/// The longest any step of a scenario may take on a busy machine.
+pub const LIMIT: Duration = Duration::from_mins(3);
+const NODE_POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
+const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
+const NODES: &str = "/api/v1/nodes";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
+
+/// Our binary, built from this source.
+pub fn binary() -> Result<&'static Path> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    built.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+fn build() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.parent().and_then(Path::parent).context("a test lies in target")?;
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--package", "dovetail"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()?;
+    if !status.success() {
+        bail!("cargo build --package dovetail ended with {status}");
+    }
+    Ok(folder.join("dovetail"))
+}
+
+/// A cluster with kwok and our CRDs, on which nothing of ours runs yet.
+pub fn cluster() -> Result<Cluster> {
+    let cluster = Cluster::builder().kwok(Vec::new()).audit().start()?;
+    cluster.client().install_crd(&CrdSet::Kwok.ours()?)?;
+    Ok(cluster)
+}
+
+/// Starts our binary with Karpenter's environment.
+pub fn start(cluster: &Cluster, name: &str, settings: &[(&str, &str)]) -> Result<Process> {
+    let [metrics, health] = ports::free()?;
+    let mut command = Command::new(binary()?);
+    command
+        .env_clear()
+        .env("KUBECONFIG", cluster.kubeconfig())
+        .env("METRICS_PORT", metrics.to_string())
+        .env("HEALTH_PROBE_PORT", health.to_string())
+        .env("LEADER_ELECTION_NAMESPACE", "kube-system")
+        .env("LOG_LEVEL", "debug")
+        .envs(settings.iter().copied());
+    Ok(cluster.spawn(name, &command)?)
+}
+
+/// Waits until somebody leads, and returns who.
+pub fn await_leader(client: &Client) -> Result<String> {
+    Ok(client.wait_for("a leader", LIMIT, |client| {
+        let lease = client.get(LEASE)?.unwrap_or_default();
+        Ok(match lease["spec"]["holderIdentity"].as_str() {
+            Some(holder) if !holder.is_empty() => Seen::Done(holder.to_owned()),
+            _ => Seen::NotYet("nobody holds the lease".to_owned()),
+        })
+    })?)
+}
+
+/// A node class and a pool of kwok's Linux types.
+pub fn apply_pool(client: &Client, name: &str) -> Result<()> {
+    let class = json!({
+        "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"},
+    });
+    client.apply("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/default", &class)?;
+    client.apply(&format!("{NODE_POOLS}/{name}"), &pool(name))?;
+    Ok(())
+}
+
+/// A pool of kwok's Linux types.
+pub fn pool(name: &str) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
+        "spec": {
+            "disruption": {"consolidateAfter": "Never"},
+            "template": {"spec": {
+                "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
+                "requirements": [
+                    {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]},
+                ],
+            }},
+        },
+    })
+}
+
+/// A Deployment of plain pods.
+pub fn apply_deployment(client: &Client, name: &str, replicas: u64, cpu: &str) -> Result<()> {
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}],
+            }},
+        },
+    });
+    client.apply(&format!("{DEPLOYMENTS}/{name}"), &deployment)?;
+    Ok(())
+}
+
+/// Waits until so many pods of a Deployment are ready.
+pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<()> {
+    Ok(
+        client.wait_for(&format!("{replicas} ready pods of {deployment}"), LIMIT, |client| {
+            let path = format!("{DEPLOYMENTS}/{deployment}");
+            let status = client.get(&path)?.unwrap_or_default()["status"].take();
+            Ok(if status["readyReplicas"] == json!(replicas) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(status.to_string())
+            })
+        })?,
+    )
+}
+
+/// Deletes a pool and a Deployment.
+pub fn delete(client: &Client, pool: &str, deployment: &str) -> Result<()> {
+    client.delete(&format!("{DEPLOYMENTS}/{deployment}"))?;
+    client.delete(&format!("{NODE_POOLS}/{pool}"))?;
+    Ok(())
+}
+
+/// Waits until there is neither a claim nor a node left.
+pub fn await_nothing_left(client: &Client) -> Result<()> {
+    Ok(client.wait_for("no claim and no node being left", LIMIT, |client| {
+        let left = [names(client, NODE_CLAIMS)?, names(client, NODES)?];
+        Ok(if left.iter().all(Vec::is_empty) {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{left:?}"))
+        })
+    })?)
+}
+
+/// The claims.
+pub fn claims(client: &Client) -> Result<Vec<Value>> {
+    items(client, NODE_CLAIMS)
+}
+
+/// The nodes.
+pub fn nodes(client: &Client) -> Result<Vec<Value>> {
+    items(client, NODES)
+}
+
+fn items(client: &Client, path: &str) -> Result<Vec<Value>> {
+    let mut list = client.get(path)?.unwrap_or_default();
+    Ok(match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    })
+}
+
+fn names(client: &Client, path: &str) -> rig::Result<Vec<String>> {
+    let list = client.get(path)?.unwrap_or_default();
+    let names = list["items"].as_array().into_iter().flatten();
+    Ok(names
+        .filter_map(|item| item["metadata"]["name"].as_str().map(str::to_owned))
+        .collect())
+}
