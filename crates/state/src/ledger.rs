@@ -31,14 +31,24 @@ pub struct Reservation {
 /// Why nothing was promised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "NodePool \"{pool}\" cannot take another node: {asked} {resource} on top of {used} would exceed its limit of \
-     {limit}; raise spec.limits.{resource} or let nodes go"
+    "NodePool \"{pool}\" cannot take another node: {} {resource} on top of {} would exceed its limit of {}; raise \
+     spec.limits.{resource} or let nodes go",
+    amounts.asked,
+    amounts.used,
+    amounts.limit
 )]
 pub struct LimitExceeded {
     /// The pool.
     pub pool: NodePoolName,
     /// Of what there would be too much.
     pub resource: ResourceName,
+    /// How much of it.
+    pub amounts: Box<Excess>,
+}
+
+/// How a limit would be exceeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excess {
     /// What the pool holds and has promised.
     pub used: Quantity,
     /// What was asked for.
@@ -205,9 +215,7 @@ fn exceeded(
         (used + asked > limit).then(|| LimitExceeded {
             pool: pool.clone(),
             resource: resource.clone(),
-            used,
-            asked,
-            limit,
+            amounts: Box::new(Excess { used, asked, limit }),
         })
     })
 }
