@@ -161,10 +161,10 @@ impl State {
         for (_, reservation) in promised {
             committed.add(&reservation.resources);
         }
-        for claim in self.claims_of_pool(pool.as_str()) {
+        let claims = self.claims_of_pool(pool.as_str());
+        for claim in claims.filter(|claim| claim.status.provider_id.is_none() && !self.is_leaving(claim)) {
             let name = claim.name();
-            let is_unpromised = !self.ledger.0.contains_key(&name) && Some(&name) != except;
-            if claim.status.provider_id.is_none() && is_unpromised && !self.is_leaving(claim) {
+            if !self.ledger.0.contains_key(&name) && Some(&name) != except {
                 committed.add(&self.most(pool, claim));
             }
         }
