@@ -10,7 +10,6 @@ mod memory;
 mod pass;
 mod pool_health;
 mod registration;
-mod release;
 mod step;
 mod termination;
 
@@ -21,7 +20,6 @@ use model::object::{NodeClaim, ObjectKey, ResourceSlice, Text};
 use runtime::{Settings, queue::Backoff};
 use state::{Change, State, Transition};
 
-pub use release::Release;
 pub use step::Step;
 
 use self::{memory::Memory, pass::Pass, step::Answer};

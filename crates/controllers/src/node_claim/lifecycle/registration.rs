@@ -1,6 +1,6 @@
 //! Registering: the claim's node has come, gets what the claim wants, and is opened to pods.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use api::{condition::names::nodeclaim, finalizers, labels, taints};
 use cloud::{HookResult, RegistrationHook};
@@ -8,11 +8,15 @@ use model::object::{ConditionStatus, List, Map, Node, NodeClaim, Object, OwnerRe
 use runtime::{Event, EventKind};
 use tokio::task::JoinSet;
 
-use super::{Lifecycle, Pass, Release, Step, initialization, launch::overlaid, pass, release, step::Answer};
+use super::{Lifecycle, Pass, Step, initialization, launch::overlaid, pass, step::Answer};
 use crate::{
     Cluster, Next, Problem,
     node_claim::{ending::label, ownership::Joined},
+    steering::{self, Release},
 };
+
+/// A node that is held waits for other claims, of whose changes it does not hear: it looks again.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Annotations of ours, which are about the claim and nothing of a node's.
 const OUR_ANNOTATIONS: &str = "dovetail.dev/";
@@ -165,11 +169,12 @@ impl Lifecycle {
             let after = synced(&pass.draft, &node);
             return hooks.hold(cluster, pass, node, after).await;
         }
-        match cluster.look(|state| release::may_release(&pass.draft, state, pass.now)) {
+        match cluster.look(|state| steering::release(&pass.draft, &node, state, pass.now)) {
             Release::Now => self.release(cluster, pass, node).await,
-            Release::Wait(reason, until) => {
+            Release::Held { reason, until } => {
                 tracing::debug!("NodeClaim.name" = %pass.draft.metadata.name, reason, %until, "awaiting release");
-                pass.after(until.duration_since(pass.now).try_into().unwrap_or_default());
+                let left: Duration = until.duration_since(pass.now).try_into().unwrap_or_default();
+                pass.after(left.min(ASK_AGAIN));
             }
         }
     }
