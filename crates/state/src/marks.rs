@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -143,12 +144,12 @@ impl State {
     }
 
     /// The machine of a claim counts differently now; whoever listens hears of the claim, which is as it was.
-    fn remarked(&mut self, claim: &std::sync::Arc<NodeClaim>) -> Change {
+    fn remarked(&mut self, claim: &Arc<NodeClaim>) -> Change {
         if let Some(id) = machine_of_claim(claim).cloned() {
             self.recount(&id);
         }
         self.settle(claim);
-        let same = Some(std::sync::Arc::clone(claim));
+        let same = Some(Arc::clone(claim));
         Change::NodeClaim(Transition {
             before: same.clone(),
             after: same,
