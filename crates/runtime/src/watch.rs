@@ -36,7 +36,7 @@ pub enum Observed<T> {
 }
 
 /// Reads an object from JSON.
-pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send>;
+pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send + Sync>;
 
 /// How to watch a kind.
 pub struct Watched<T> {
