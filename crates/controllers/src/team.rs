@@ -6,22 +6,22 @@ use crate::{
     Cluster,
     catalog::CatalogController,
     node,
-    node_claim::{Managed, lifecycle::Lifecycle},
-    node_pool::RegistrationHealth,
+    node_claim,
+    node_pool::{self, RegistrationHealth},
     provisioning::{self, Batch},
     run,
 };
 
 /// All controllers. They hear of changes from now on, and act once the future is polled, until it is dropped.
 pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
-    let managed = Managed::by(cluster.cloud().as_ref());
     let health = Arc::new(RegistrationHealth::default());
     let batch = Arc::new(Batch::default());
     let (_, catalog) = run(Arc::new(CatalogController::default()), Arc::clone(cluster));
-    let (_, lifecycle) = run(Arc::new(Lifecycle::new(managed, Arc::clone(&health))), Arc::clone(cluster));
+    let claims = node_claim::run(cluster, Arc::clone(&health));
+    let pools = node_pool::run(cluster, health);
     let provisioning = provisioning::run(cluster, &batch);
     let nodes = node::run(cluster);
     async move {
-        tokio::join!(catalog, lifecycle, provisioning, nodes);
+        tokio::join!(catalog, claims, pools, provisioning, nodes);
     }
 }
