@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::{
     Cluster,
     catalog::CatalogController,
-    node,
-    node_claim,
+    node, node_claim,
     node_pool::{self, RegistrationHealth},
     provisioning::{self, Batch},
     run,
@@ -19,9 +18,9 @@ pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
     let (_, catalog) = run(Arc::new(CatalogController::default()), Arc::clone(cluster));
     let claims = node_claim::run(cluster, Arc::clone(&health));
     let pools = node_pool::run(cluster, health);
-    let provisioning = provisioning::run(cluster, &batch);
     let nodes = node::run(cluster);
+    let provisioning = provisioning::run(cluster, &batch);
     async move {
-        tokio::join!(catalog, claims, pools, provisioning, nodes);
+        tokio::join!(catalog, claims, pools, nodes, provisioning);
     }
 }

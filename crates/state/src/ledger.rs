@@ -187,7 +187,8 @@ impl State {
 /// The instance types a claim names; none when it names none, and so admits any.
 fn admitted_types(claim: &NodeClaim) -> Option<BTreeSet<InstanceTypeName>> {
     let requirements = claim.spec.requirements.iter();
-    let mut named = requirements.filter(|requirement| *requirement.key == *INSTANCE_TYPE && *requirement.operator == *"In");
+    let mut named =
+        requirements.filter(|requirement| *requirement.key == *INSTANCE_TYPE && *requirement.operator == *"In");
     let names = named.next()?.values.iter();
     Some(names.map(|name| InstanceTypeName::from(name.clone())).collect())
 }

@@ -15,7 +15,8 @@ use model::{
 };
 
 use crate::{
-    Change, Store, Transition, freshness::order, ledger::Ledger, listing::Waits, machines::Machines, marks::Marks, pod_times::PodTimings,
+    Change, Store, Transition, freshness::order, ledger::Ledger, listing::Waits, machines::Machines, marks::Marks,
+    pod_times::PodTimings,
 };
 
 /// Calls a macro with every tracked kind: the field it has in a snapshot, and its type.

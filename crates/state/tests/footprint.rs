@@ -11,7 +11,7 @@ use std::{alloc::System, collections::BTreeSet, fmt::Write};
 
 use jiff::Timestamp;
 use model::{
-    object::{Node, NodeClaim, NodeName, Object, Pod},
+    object::{Node, NodeClaim, NodeName, Pod},
     sharing::Sharing,
 };
 use state::{State, Tracked};
@@ -37,7 +37,7 @@ fn hundred_thousand_pods_on_five_thousand_nodes_fit_in_150_mb() {
     let mut pools = [Sharing::default(), Sharing::default(), Sharing::default()];
     let [pods, nodes, claims] = &mut pools;
     let mut measured = Vec::new();
-    let mut megabytes = || {
+    let megabytes = || {
         let change = region.change();
         (change.bytes_allocated - change.bytes_deallocated) / 1_000_000
     };
@@ -51,16 +51,26 @@ fn hundred_thousand_pods_on_five_thousand_nodes_fit_in_150_mb() {
     let on_one = snapshot.pods_on_node(&NodeName::from(node_name(7).as_str())).count();
     measured.push(("snapshot, indexed", megabytes()));
     // Every pod changes once more, as after a restart of all kubelets, while the old snapshot is still in use.
-    fold::<Pod>(&mut state, pods, PODS, &mut json, |out, at| write_pod_version(out, at, 20_000_000));
+    fold::<Pod>(&mut state, pods, PODS, &mut json, |out, at| {
+        write_pod_version(out, at, 20_000_000)
+    });
     let second = state.snapshot(Timestamp::UNIX_EPOCH);
     drop(snapshot);
     measured.push(("after every pod changed", megabytes()));
 
     println!("MB of heap, one after the other: {measured:?}");
-    let sizes = (state.all::<Pod>().len(), state.all::<Node>().len(), second.objects().len(), on_one);
+    let sizes = (
+        state.all::<Pod>().len(),
+        state.all::<Node>().len(),
+        second.objects().len(),
+        on_one,
+    );
     assert_eq!(sizes, (PODS, NODES, PODS + 2 * NODES, PODS_PER_NODE));
     for (when, megabytes) in measured {
-        assert!(megabytes < LIMIT_MB, "{megabytes} MB with {when}, the limit is {LIMIT_MB}");
+        assert!(
+            megabytes < LIMIT_MB,
+            "{megabytes} MB with {when}, the limit is {LIMIT_MB}"
+        );
     }
 }
 
@@ -97,7 +107,13 @@ fn provider_id(at: usize) -> String {
 }
 
 fn second(at: usize) -> String {
-    format!("2026-11-{:02}T{:02}:{:02}:{:02}Z", 1 + at % 14, at / 3600 % 24, at / 60 % 60, at % 60)
+    format!(
+        "2026-11-{:02}T{:02}:{:02}:{:02}Z",
+        1 + at % 14,
+        at / 3600 % 24,
+        at / 60 % 60,
+        at % 60
+    )
 }
 
 fn write_pod(out: &mut String, at: usize) {
@@ -108,7 +124,11 @@ fn write_pod_version(out: &mut String, at: usize, base: usize) {
     let (node, slot) = (at / PODS_PER_NODE, at % PODS_PER_NODE);
     let is_daemon = slot < DAEMONS_PER_NODE;
     let app = if is_daemon { 100_000 + slot } else { at / REPLICAS };
-    let (owner_kind, hash) = if is_daemon { ("DaemonSet", "5f7c9d8b4") } else { ("ReplicaSet", "6d4cf56db6") };
+    let (owner_kind, hash) = if is_daemon {
+        ("DaemonSet", "5f7c9d8b4")
+    } else {
+        ("ReplicaSet", "6d4cf56db6")
+    };
     let affinity = if is_daemon {
         let name = node_name(node);
         format!(

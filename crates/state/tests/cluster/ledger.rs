@@ -33,12 +33,19 @@ fn promises_count_until_their_claims_count_themselves() {
     );
 
     apply::<NodeClaim>(&mut state, claim("a", ""));
-    assert_eq!(open(&state), ["a"], "seen, but it may still become anything it was promised");
+    assert_eq!(
+        open(&state),
+        ["a"],
+        "seen, but it may still become anything it was promised"
+    );
     assert_eq!(state.committed(&pool()).to_string(), r#"{"cpu":"6","nodes":"1"}"#);
 
     apply::<NodeClaim>(&mut state, claim("a", "id-a"));
     assert_eq!(open(&state), [""; 0]);
-    assert_eq!(state.committed(&pool()).to_string(), r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#);
+    assert_eq!(
+        state.committed(&pool()).to_string(),
+        r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#
+    );
     reserve(&mut state, "b", "6", "10").unwrap();
 }
 
@@ -72,7 +79,13 @@ fn exceeded_limit_lets_nothing_in_that_does_not_ask_for_it_either() {
     let mut state = cluster();
     apply::<NodeClaim>(&mut state, claim("a", "id-a"));
     let limits = resources(json!({ "memory": "4Gi" }));
-    let refused = state.reserve(&pool(), &claim_name("b"), &resources(json!({ "cpu": "1" })), &limits, at(1));
+    let refused = state.reserve(
+        &pool(),
+        &claim_name("b"),
+        &resources(json!({ "cpu": "1" })),
+        &limits,
+        at(1),
+    );
     assert_eq!(refused.unwrap_err().resource.as_str(), "memory");
     let limits = resources(json!({ "nodes": "1" }));
     let refused = state.reserve(&pool(), &claim_name("b"), &resources(json!({})), &limits, at(1));
@@ -87,22 +100,37 @@ fn after_a_restart_a_claim_that_is_not_launched_counts_as_the_most_it_can_become
     };
     let mut state = cluster();
     let mut catalog = Catalog::default();
-    catalog.instance_types = vec![entry("small", "2", "8Gi"), entry("large", "6", "4Gi"), entry("huge", "96", "1Ti")];
+    catalog.instance_types = vec![
+        entry("small", "2", "8Gi"),
+        entry("large", "6", "4Gi"),
+        entry("huge", "96", "1Ti"),
+    ];
     state.set_catalog(catalog);
     apply::<NodeClaim>(&mut state, claim("a", ""));
     apply::<NodeClaim>(&mut state, deleting(claim("b", "")));
-    assert_eq!(state.committed(&pool()).to_string(), r#"{"cpu":"6","memory":"8Gi","nodes":"1"}"#);
+    assert_eq!(
+        state.committed(&pool()).to_string(),
+        r#"{"cpu":"6","memory":"8Gi","nodes":"1"}"#
+    );
     assert!(reserve(&mut state, "c", "5", "10").is_err());
     assert!(reserve(&mut state, "c", "4", "10").is_ok());
 }
 
 #[test]
 fn static_pool_gets_as_many_nodes_as_its_limit_leaves() {
-    let names = |names: &[&str]| names.iter().map(|name| claim_name(name)).collect::<Vec<NodeClaimName>>();
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| claim_name(name))
+            .collect::<Vec<NodeClaimName>>()
+    };
     let mut state = cluster();
     apply::<NodeClaim>(&mut state, claim("old", "id-o"));
     apply::<NodeClaim>(&mut state, deleting(claim("leaving", "id-l")));
-    assert_eq!(state.reserve_nodes(&pool(), &names(&["a", "b", "c"]), Some(4), at(1)), 2);
+    assert_eq!(
+        state.reserve_nodes(&pool(), &names(&["a", "b", "c"]), Some(4), at(1)),
+        2
+    );
     assert_eq!(open(&state), ["a", "b"]);
     assert_eq!(state.reserve_nodes(&pool(), &names(&["c"]), Some(4), at(2)), 0);
 

@@ -36,7 +36,10 @@ fn marks_of_a_claim_die_with_it_even_when_another_takes_its_name() {
         }
         apply::<NodeClaim>(&mut state, another);
         assert_eq!(state.marked_for_deletion().count(), 0);
-        assert_eq!(state.usage(&pool()).to_string(), r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#);
+        assert_eq!(
+            state.usage(&pool()).to_string(),
+            r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#
+        );
     }
 }
 
@@ -85,35 +88,87 @@ fn looks_again(steps: Vec<(&'static str, Box<dyn FnOnce(&mut State)>)>) -> Vec<(
 
 #[test]
 fn consolidation_looks_again_after_what_may_make_it_possible() {
-    let started = || node("n", "id-a");
-    let starting = || {
-        let mut node = started();
-        node["metadata"]["labels"]["karpenter.sh/initialized"] = "false".into();
+    let labelled = |key: &str, value: &str| {
+        let mut node = node("n", "id-a");
+        node["metadata"]["labels"][key] = value.into();
         node
     };
-    let relabelled = || {
-        let mut node = started();
-        node["metadata"]["labels"]["team"] = "a".into();
-        node
-    };
+    let starting = labelled("karpenter.sh/initialized", "false");
+    let (started, relabelled) = (node("n", "id-a"), labelled("team", "a"));
     let steps: Vec<(&str, bool, Box<dyn FnOnce(&mut State)>)> = vec![
         ("nothing", false, Box::new(|_| {})),
-        ("claim not launched", false, Box::new(|state| apply::<NodeClaim>(state, claim("a", "")))),
-        ("claim launched", true, Box::new(|state| apply::<NodeClaim>(state, claim("a", "id-a")))),
-        ("node joins", false, Box::new(move |state| apply::<Node>(state, starting()))),
-        ("node initialised", true, Box::new(move |state| apply::<Node>(state, started()))),
-        ("node relabelled", false, Box::new(move |state| apply::<Node>(state, relabelled()))),
-        ("pod pending", false, Box::new(|state| apply::<Pod>(state, pod("p", "")))),
+        (
+            "claim not launched",
+            false,
+            Box::new(|state| apply::<NodeClaim>(state, claim("a", ""))),
+        ),
+        (
+            "claim launched",
+            true,
+            Box::new(|state| apply::<NodeClaim>(state, claim("a", "id-a"))),
+        ),
+        (
+            "node joins",
+            false,
+            Box::new(move |state| apply::<Node>(state, starting)),
+        ),
+        (
+            "node initialised",
+            true,
+            Box::new(move |state| apply::<Node>(state, started)),
+        ),
+        (
+            "node relabelled",
+            false,
+            Box::new(move |state| apply::<Node>(state, relabelled)),
+        ),
+        (
+            "pod pending",
+            false,
+            Box::new(|state| apply::<Pod>(state, pod("p", ""))),
+        ),
         ("pod bound", true, Box::new(|state| apply::<Pod>(state, pod("p", "n")))),
-        ("pod changes", false, Box::new(|state| apply::<Pod>(state, pod("p", "n")))),
+        (
+            "pod changes",
+            false,
+            Box::new(|state| apply::<Pod>(state, pod("p", "n"))),
+        ),
         ("pod gone", true, Box::new(|state| delete::<Pod>(state, &pod_key("p")))),
-        ("marked", true, Box::new(|state| drop(state.mark_for_deletion(&claim_name("a"))))),
-        ("deleting", false, Box::new(|state| apply::<NodeClaim>(state, deleting(claim("a", "id-a"))))),
-        ("node gone", true, Box::new(|state| delete::<Node>(state, &ObjectKey::cluster_scoped("n")))),
-        ("claim gone", true, Box::new(|state| delete::<NodeClaim>(state, &ObjectKey::cluster_scoped("a")))),
-        ("pool", true, Box::new(|state| apply::<NodePool>(state, node_pool(1, "True")))),
-        ("status of pool", false, Box::new(|state| apply::<NodePool>(state, node_pool(1, "False")))),
-        ("spec of pool", true, Box::new(|state| apply::<NodePool>(state, node_pool(2, "False")))),
+        (
+            "marked",
+            true,
+            Box::new(|state| drop(state.mark_for_deletion(&claim_name("a")))),
+        ),
+        (
+            "deleting",
+            false,
+            Box::new(|state| apply::<NodeClaim>(state, deleting(claim("a", "id-a")))),
+        ),
+        (
+            "node gone",
+            true,
+            Box::new(|state| delete::<Node>(state, &ObjectKey::cluster_scoped("n"))),
+        ),
+        (
+            "claim gone",
+            true,
+            Box::new(|state| delete::<NodeClaim>(state, &ObjectKey::cluster_scoped("a"))),
+        ),
+        (
+            "pool",
+            true,
+            Box::new(|state| apply::<NodePool>(state, node_pool(1, "True"))),
+        ),
+        (
+            "status of pool",
+            false,
+            Box::new(|state| apply::<NodePool>(state, node_pool(1, "False"))),
+        ),
+        (
+            "spec of pool",
+            true,
+            Box::new(|state| apply::<NodePool>(state, node_pool(2, "False"))),
+        ),
         ("overlays", true, Box::new(State::mark_unconsolidated)),
     ];
     let expected: Vec<_> = steps.iter().map(|(name, expected, _)| (*name, *expected)).collect();

@@ -56,7 +56,11 @@ pub(crate) fn delete<T: Tracked>(state: &mut State, key: &ObjectKey) {
 
 /// A claim of the pool, launched when it has a provider ID.
 pub(crate) fn claim(name: &str, provider_id: &str) -> Value {
-    let capacity = if provider_id.is_empty() { json!({}) } else { json!({ "cpu": "4", "memory": "8Gi" }) };
+    let capacity = if provider_id.is_empty() {
+        json!({})
+    } else {
+        json!({ "cpu": "4", "memory": "8Gi" })
+    };
     json!({
         "metadata": { "name": name, "labels": { "karpenter.sh/nodepool": "pool" } },
         "spec": { "requirements": [

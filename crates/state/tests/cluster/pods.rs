@@ -106,7 +106,10 @@ fn everything_about_a_pod_is_forgotten_with_it() {
             delete::<Pod>(&mut state, &key);
         }
         assert_eq!(state.pod_times(&key), PodTimes::default());
-        assert_eq!((state.claim_of_pod(&key), state.pods_of_claim(&claim_name("a")).count()), (None, 0));
+        assert_eq!(
+            (state.claim_of_pod(&key), state.pods_of_claim(&claim_name("a")).count()),
+            (None, 0)
+        );
     }
 }
 
@@ -115,5 +118,8 @@ fn pod_that_runs_is_forgotten_when_asked_to() {
     let (mut state, pod) = waiting();
     state.map_pod_to_claim(&pod, &claim_name("a"));
     state.forget_pod_times(&pod);
-    assert_eq!((state.pod_times(&pod), state.claim_of_pod(&pod)), (PodTimes::default(), None));
+    assert_eq!(
+        (state.pod_times(&pod), state.claim_of_pod(&pod)),
+        (PodTimes::default(), None)
+    );
 }

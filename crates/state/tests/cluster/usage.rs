@@ -24,13 +24,15 @@ fn pool_holds_what_its_claims_expect_until_their_nodes_say() {
     assert_eq!(usage(&state), r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#);
 
     let mut starting = node("n", "id-a");
-    starting["metadata"]["labels"]["karpenter.sh/initialized"] = Value::Null;
-    starting["metadata"]["labels"].as_object_mut().unwrap().remove("karpenter.sh/initialized");
+    starting["metadata"]["labels"]["karpenter.sh/initialized"] = "false".into();
     starting["status"]["capacity"] = json!({ "cpu": "3", "memory": "0" });
     apply::<Node>(&mut state, starting);
     assert_eq!(usage(&state), r#"{"cpu":"3","memory":"8Gi","nodes":"1"}"#);
     apply::<Node>(&mut state, node("n", "id-a"));
-    assert_eq!(usage(&state), r#"{"cpu":"3","hugepages-2Mi":"0","memory":"7Gi","nodes":"1"}"#);
+    assert_eq!(
+        usage(&state),
+        r#"{"cpu":"3","hugepages-2Mi":"0","memory":"7Gi","nodes":"1"}"#
+    );
 
     delete::<Node>(&mut state, &ObjectKey::cluster_scoped("n"));
     assert_eq!(usage(&state), r#"{"cpu":"4","memory":"8Gi","nodes":"1"}"#);
@@ -60,8 +62,14 @@ fn machine_on_its_way_out_does_not_count_in_its_pool() {
 fn node_of_a_pool_counts_without_its_claim_and_a_foreign_node_never() {
     let mut state = cluster();
     apply::<Node>(&mut state, node("left-over", "id-a"));
-    apply::<Node>(&mut state, json!({ "metadata": { "name": "foreign" }, "status": { "capacity": { "cpu": "9" } } }));
-    assert_eq!(usage(&state), r#"{"cpu":"3","hugepages-2Mi":"0","memory":"7Gi","nodes":"1"}"#);
+    apply::<Node>(
+        &mut state,
+        json!({ "metadata": { "name": "foreign" }, "status": { "capacity": { "cpu": "9" } } }),
+    );
+    assert_eq!(
+        usage(&state),
+        r#"{"cpu":"3","hugepages-2Mi":"0","memory":"7Gi","nodes":"1"}"#
+    );
     assert_eq!(state.machines().count(), 2);
 }
 
@@ -96,8 +104,16 @@ fn static_pool_counts_claims_by_where_they_are_in_their_life() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim { which: u8, is_launched: bool, is_deleting: bool },
-    Node { which: u8, is_registered: bool, cpu: u8 },
+    Claim {
+        which: u8,
+        is_launched: bool,
+        is_deleting: bool,
+    },
+    Node {
+        which: u8,
+        is_registered: bool,
+        cpu: u8,
+    },
     DeleteClaim(u8),
     DeleteNode(u8),
     Mark(u8),
@@ -120,12 +136,24 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn take(state: &mut State, step: Step) {
     match step {
-        Step::Claim { which, is_launched, is_deleting } => {
-            let id = if is_launched { format!("id-{which}") } else { String::new() };
+        Step::Claim {
+            which,
+            is_launched,
+            is_deleting,
+        } => {
+            let id = if is_launched {
+                format!("id-{which}")
+            } else {
+                String::new()
+            };
             let claim = claim(&format!("c{which}"), &id);
             apply::<NodeClaim>(state, if is_deleting { deleting(claim) } else { claim });
         }
-        Step::Node { which, is_registered, cpu } => {
+        Step::Node {
+            which,
+            is_registered,
+            cpu,
+        } => {
             let mut node = node(&format!("n{which}"), &format!("id-{which}"));
             node["metadata"]["labels"]["karpenter.sh/registered"] = is_registered.to_string().into();
             node["status"]["capacity"]["cpu"] = cpu.to_string().into();

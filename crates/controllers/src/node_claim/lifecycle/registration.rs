@@ -1,6 +1,6 @@
 //! Registering: the claim's node has come, gets what the claim wants, and is opened to pods.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use api::{condition::names::nodeclaim, finalizers, labels, taints};
 use cloud::{HookResult, RegistrationHook};
@@ -14,6 +14,9 @@ use crate::{
     node_claim::{ending::label, overlaid, ownership::Joined, with_pair},
     steering::Release,
 };
+
+/// A node that comes last waits for pods, of whose binding its claim does not hear: it looks again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Annotations of ours, which are about the claim and nothing of a node's.
 const OUR_ANNOTATIONS: &str = "dovetail.dev/";
@@ -169,7 +172,8 @@ impl Lifecycle {
             Release::Now => self.release(cluster, pass, node).await,
             Release::Held { reason, until } => {
                 tracing::debug!("NodeClaim.name" = %pass.draft.metadata.name, reason, %until, "awaiting release");
-                pass.after(until.duration_since(pass.now).try_into().unwrap_or_default());
+                let left: Duration = until.duration_since(pass.now).try_into().unwrap_or_default();
+                pass.after(left.min(ASK_AGAIN));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::{
 
 /// The longest a node of a plan stays closed because it is not Ready: then it registers as any other, and is initialised
 /// when it is Ready.
-const UNREADY_LIMIT: Duration = Duration::from_secs(5);
+const UNREADY_LIMIT: Duration = Duration::from_mins(1);
 
 /// Whether a claim's node may be opened to pods.
 pub(super) fn may_release(claim: &NodeClaim, node: &Node, state: &State, now: Timestamp) -> Release {
@@ -110,12 +110,12 @@ mod tests {
         let state = State::default();
         let held = Release::Held {
             reason: "waiting until the node is Ready".to_owned(),
-            until: at(5),
+            until: at(60),
         };
         let of_plan = claim("a", "1", "Unknown");
         assert_eq!(may_release(&of_plan, &node("a", "1", "False"), &state, at(1)), held);
         assert_eq!(
-            may_release(&of_plan, &node("a", "1", "False"), &state, at(5)),
+            may_release(&of_plan, &node("a", "1", "False"), &state, at(60)),
             Release::Now
         );
         assert_eq!(
