@@ -103,12 +103,17 @@ impl Reboot {
     }
 
     async fn succeed(&self, cluster: &Cluster, seen: &Seen) -> Result<Option<Next>, Problem> {
-        let recovered = seen.issued_at().map(|at| cluster.now().duration_since(at).as_secs_f64());
+        let recovered = seen
+            .issued_at()
+            .map(|at| cluster.now().duration_since(at).as_secs_f64());
         let message = "node rebooted and rejoined the cluster";
         self.end(cluster, seen, REBOOT_SUCCEEDED, message).await?;
         count(cluster, seen, "succeeded");
         if let Some(seconds) = recovered {
-            cluster.metrics().nodes_reboot_recovery_duration_seconds.observe([], seconds);
+            cluster
+                .metrics()
+                .nodes_reboot_recovery_duration_seconds
+                .observe([], seconds);
         }
         Ok(Some(Next::Change))
     }
@@ -141,7 +146,11 @@ impl Reboot {
         let claim = &*seen.claim;
         self.calling().remove(&claim.name());
         let mut after = claim.clone();
-        let kept = claim.metadata.annotations.iter().filter(|(key, _)| **key != *REBOOT_PRE_BOOT_ID);
+        let kept = claim
+            .metadata
+            .annotations
+            .iter()
+            .filter(|(key, _)| **key != *REBOOT_PRE_BOOT_ID);
         after.metadata.annotations = Labels::from_pairs(kept.cloned().collect());
         let written = cluster.update(claim, &after, Lock::Version).await?;
         let claim = written.as_ref().unwrap_or(claim);
@@ -190,7 +199,11 @@ impl Controller for Reboot {
             _ => Vec::new(),
         };
         let has_reboot = |claim: &&Arc<NodeClaim>| claim.condition(REBOOTING).is_some();
-        claims.into_iter().filter(has_reboot).map(|claim| claim.name()).collect()
+        claims
+            .into_iter()
+            .filter(has_reboot)
+            .map(|claim| claim.name())
+            .collect()
     }
 
     async fn reconcile(&self, cluster: &Cluster, name: &NodeClaimName) -> Result<Next, Problem> {
@@ -214,7 +227,9 @@ impl Controller for Reboot {
 
 fn claims_of<'a>(state: &'a State, node: &Node) -> Vec<&'a Arc<NodeClaim>> {
     let id = node.spec.provider_id.as_ref();
-    id.into_iter().flat_map(|id| state.claims_of_provider_id(id.as_str())).collect()
+    id.into_iter()
+        .flat_map(|id| state.claims_of_provider_id(id.as_str()))
+        .collect()
 }
 
 fn observe(state: &State, name: &NodeClaimName) -> Result<Option<Seen>, Problem> {
@@ -249,7 +264,10 @@ fn is_back(node: &Transition<Node>) -> bool {
 
 /// The cloud has taken the reboot on. The message, which says what is being mended, stays.
 async fn issue(cluster: &Cluster, claim: &NodeClaim) -> Result<(), Problem> {
-    let message = claim.condition(REBOOTING).map(|reboot| reboot.message.clone()).unwrap_or_default();
+    let message = claim
+        .condition(REBOOTING)
+        .map(|reboot| reboot.message.clone())
+        .unwrap_or_default();
     let after = changed(claim, cluster.now(), |set| {
         set.set_true_with_reason(REBOOTING, REBOOT_ISSUED, &message);
         set.set_unknown_with_reason(INITIALIZED, REASON_REBOOTING, "node is rebooting");
@@ -276,7 +294,10 @@ async fn tighten(cluster: &Cluster, seen: &Seen) -> Result<NodeClaim, Problem> {
     };
     let deadline = cluster.now().saturating_add(bound).unwrap_or(Timestamp::MAX);
     let known = claim.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP);
-    if known.and_then(|known| known.parse().ok()).is_some_and(|known: Timestamp| known <= deadline) {
+    if known
+        .and_then(|known| known.parse().ok())
+        .is_some_and(|known: Timestamp| known <= deadline)
+    {
         return Ok(claim.clone());
     }
     let mut after = claim.clone();
@@ -314,7 +335,11 @@ fn unfenced(node: &Node) -> Node {
 
 fn uninitialized(node: &Node) -> Node {
     let mut after = node.clone();
-    let others = node.metadata.labels.iter().filter(|(key, _)| **key != *labels::INITIALIZED);
+    let others = node
+        .metadata
+        .labels
+        .iter()
+        .filter(|(key, _)| **key != *labels::INITIALIZED);
     after.metadata.labels = Labels::from_pairs(others.cloned().collect());
     after
 }
@@ -349,5 +374,8 @@ fn count(cluster: &Cluster, seen: &Seen, result: &str) {
     let requested = seen.requested_at().unwrap_or(cluster.now());
     let seconds = cluster.now().duration_since(requested).as_secs_f64();
     cluster.metrics().nodes_reboots_total.inc([result]);
-    cluster.metrics().nodes_reboot_duration_seconds.observe([result], seconds);
+    cluster
+        .metrics()
+        .nodes_reboot_duration_seconds
+        .observe([result], seconds);
 }
