@@ -1,5 +1,6 @@
 //! What happens to the pods, the volumes and the machine of a node that goes away, told against an API server.
 
+mod bad_days;
 mod crash;
 mod eviction;
 mod reboot;
