@@ -116,6 +116,11 @@ impl Cluster {
         }
     }
 
+    /// Changes what the state keeps beside the objects: marks, promises, times. Nobody is told.
+    pub fn note<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        change(&mut self.lock())
+    }
+
     /// From now on, hears of every change.
     pub fn listen(&self, listener: Listener) {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);

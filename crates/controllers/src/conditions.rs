@@ -23,6 +23,22 @@ pub fn change(
     *conditions = list.into_iter().map(read).collect();
 }
 
+/// Puts a condition into a list as `SetStatusCondition` of Kubernetes does, for kinds without a root: the time changes
+/// with the status only.
+pub fn put(conditions: &mut List<Condition>, mut condition: Condition, now: Timestamp) {
+    let mut list: Vec<Condition> = conditions.iter().cloned().collect();
+    let known = list.iter_mut().find(|known| known.kind == condition.kind);
+    let same = known.as_ref().filter(|known| known.status == condition.status);
+    condition.last_transition_time = same
+        .and_then(|known| known.last_transition_time)
+        .or_else(|| Some(whole_seconds(now)));
+    match known {
+        Some(known) => *known = condition,
+        None => list.push(condition),
+    }
+    *conditions = list.into();
+}
+
 fn written(condition: &Condition, now: Timestamp) -> rules::Condition {
     rules::Condition {
         last_transition_time: condition.last_transition_time.unwrap_or(now).into(),

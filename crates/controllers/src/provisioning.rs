@@ -1,1 +1,53 @@
 //! Pending pods become NodeClaims.
+//!
+//! Pods and nodes trigger; triggers that come together make one batch; a batch is one pass. A pass takes a snapshot,
+//! plans on the engine's threads, decides what follows from the plan, and acts. Whatever it leaves undone, the next pass
+//! finds again: what was created is in the state at once and counts as room on its way.
+
+mod act;
+mod batch;
+mod buffer;
+mod claim;
+mod create;
+mod decide;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod in_flight;
+mod listed;
+mod name;
+mod pass;
+mod tell;
+#[cfg(test)]
+mod tests;
+mod trigger;
+mod zone;
+
+use std::sync::Arc;
+
+pub use batch::Batch;
+pub use pass::Provisioner;
+pub use trigger::{NodeTrigger, PodTrigger};
+
+use crate::{Cluster, controller};
+
+/// Runs everything that turns pending pods into NodeClaims, until the future is dropped. The batch is for others that
+/// want passes.
+pub fn run(cluster: &Arc<Cluster>, batch: &Arc<Batch>) -> impl Future<Output = ()> + Send + use<> {
+    let (_, pods) = controller::run(Arc::new(PodTrigger(Arc::clone(batch))), Arc::clone(cluster));
+    let (_, nodes) = controller::run(Arc::new(NodeTrigger(Arc::clone(batch))), Arc::clone(cluster));
+    let provisioner = Arc::new(Provisioner::default());
+    let (work, passes) = controller::run(provisioner, Arc::clone(cluster));
+    let (cluster, batch) = (Arc::clone(cluster), Arc::clone(batch));
+    async move {
+        let windows = async {
+            loop {
+                let settings = cluster.settings();
+                batch
+                    .window(settings.batch_idle_duration, settings.batch_max_duration)
+                    .await;
+                work.add(pass::CLUSTER);
+            }
+        };
+        tokio::join!(pods, nodes, passes, windows);
+    }
+}

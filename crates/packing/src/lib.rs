@@ -42,7 +42,12 @@ pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
 
-use crate::{demand::Demand, problem::Problem, run::Run, supply::Supply};
+use crate::{
+    demand::Demand,
+    problem::Problem,
+    run::Run,
+    supply::{DroppedPool, Supply},
+};
 
 /// The plan for the pods of a snapshot that need a place.
 pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
@@ -64,15 +69,19 @@ pub struct Planned {
     pub plan: Plan,
     /// Who was in the race, what they cost, and what no plan costs less than.
     pub report: Report,
+    /// NodePools of which no instance type is left.
+    pub dropped: Vec<DroppedPool>,
 }
 
 /// The plan for the pods of a snapshot that need a place, with the plans it was chosen from and a lower bound.
 pub fn planned(snapshot: &Snapshot, options: &Options) -> Planned {
-    let (problem, ignored) = problem(snapshot, options);
-    let (plan, report) = portfolio::best(&problem);
+    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
+    let (ignored, dropped) = (demand.ignored.clone(), supply.dropped.clone());
+    let (plan, report) = portfolio::best(&Problem::new(snapshot, demand, supply, options));
     Planned {
         plan: with_ignored(plan, ignored),
         report,
+        dropped,
     }
 }
 

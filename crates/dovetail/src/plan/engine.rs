@@ -38,7 +38,7 @@ pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
         },
         ..packing::Options::default()
     };
-    let packing::Planned { plan, report } = packing::planned(snapshot, &options);
+    let packing::Planned { plan, report, .. } = packing::planned(snapshot, &options);
     // Pods that are not tried at all are nobody's to place.
     let tried = report.winner().map_or(0, |winner| winner.unplaced);
     let ignored = plan.unplaced.len().saturating_sub(tried);

@@ -1,0 +1,103 @@
+//! Does what a pass decided: tells, marks, creates.
+
+use model::{
+    object::{Condition, NodePoolName, Pod},
+    plan::Unplaced,
+};
+use state::{State, nomination_window};
+
+use super::{
+    buffer::{self, Verdict},
+    create::{self, Reason},
+    decide::{self, Nomination, Step},
+    tell,
+};
+use crate::{Cluster, Problem, conditions, patch::Lock};
+
+/// Does all steps in order; claims are created together, last.
+pub async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
+    let mut drafts = Vec::new();
+    for step in steps {
+        match step {
+            Step::Refuse(refusal) => refuse(cluster, &refusal),
+            Step::Postpone(pod) => mark(cluster, &pod, |state, pod| {
+                state.mark_unschedulable(&pod.metadata.key(), cluster.now())
+            }),
+            Step::Nominate(nomination) => nominate(cluster, &nomination),
+            Step::Complain(dropped) => cluster.publish(tell::no_types(&dropped)),
+            Step::Skip(problem) => tracing::error!(error = %problem, "skipping nodepool"),
+            Step::Judge(verdict) => judge(cluster, &verdict).await,
+            Step::CountStandIns(counts) => cluster.note(|state| state.set_buffer_pods(counts)),
+            Step::Create(draft) => {
+                for pod in &draft.pods {
+                    place(cluster, pod, Some(&draft.pool.name()));
+                }
+                drafts.push(*draft);
+            }
+        }
+    }
+    let results = create::all(cluster, drafts, Reason::PROVISIONED).await;
+    create::problems(&results).map_or(Ok(()), Err)
+}
+
+fn refuse(cluster: &Cluster, refusal: &Unplaced) {
+    tell::log_refusal(refusal);
+    if decide::is_told(refusal.kind) {
+        cluster.publish(tell::failed(refusal));
+    }
+    mark(cluster, &refusal.pod, |state, pod| {
+        state.mark_unschedulable(&pod.metadata.key(), cluster.now())
+    });
+}
+
+fn nominate(cluster: &Cluster, nomination: &Nomination) {
+    let (claim, node) = (nomination.claim.as_deref(), nomination.node.as_deref());
+    for pod in &nomination.pods {
+        place(cluster, pod, nomination.pool.as_ref());
+        cluster.publish(tell::nominated(pod, claim, node));
+    }
+    let window = nomination_window(cluster.settings().batch_max_duration);
+    let now = cluster.now();
+    cluster.note(|state| {
+        for (claim, pod) in nomination.pods.iter().filter_map(|pod| Some((claim?, pod))) {
+            state.map_pod_to_claim(&pod.metadata.key(), &claim.name());
+        }
+        state.nominate(&nomination.machine, now, window);
+    });
+}
+
+/// Notes that a pod has a place.
+fn place(cluster: &Cluster, pod: &Pod, pool: Option<&NodePoolName>) {
+    let now = cluster.now();
+    mark(cluster, pod, |state, pod| {
+        state.mark_schedulable(&pod.metadata.key(), pool, now)
+    });
+}
+
+/// Notes a decision on a pod; the first one says how long the pod had waited for it.
+fn mark(cluster: &Cluster, pod: &Pod, note: impl FnOnce(&mut State, &Pod) -> Option<std::time::Duration>) {
+    if let Some(waited) = cluster.note(|state| note(state, pod)) {
+        let metrics = cluster.metrics();
+        metrics
+            .pods_scheduling_decision_duration_seconds
+            .observe([], waited.as_secs_f64());
+    }
+}
+
+/// Writes what a plan said of a buffer. If somebody was faster, the next plan says it again.
+async fn judge(cluster: &Cluster, verdict: &Verdict) {
+    let before = &*verdict.buffer;
+    let mut after = before.clone();
+    let condition = Condition {
+        kind: buffer::PROVISIONING.into(),
+        status: verdict.status,
+        reason: verdict.reason.into(),
+        message: verdict.message.as_str().into(),
+        last_transition_time: None,
+        observed_generation: before.metadata.generation,
+    };
+    conditions::put(&mut after.status.conditions, condition, cluster.now());
+    if let Err(error) = cluster.update_status(before, &after, Lock::Version).await {
+        tracing::error!(error = %error, "updating CapacityBuffer provisioning status");
+    }
+}

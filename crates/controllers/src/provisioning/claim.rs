@@ -1,0 +1,192 @@
+//! The NodeClaim a plan asks for, complete: what the pool's template says and what the plan narrowed down.
+
+use std::sync::Arc;
+
+use api::{
+    annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
+    karpenter::NODEPOOL_HASH_VERSION as HASH_VERSION,
+    labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
+};
+use model::{
+    object::{
+        List, Map, Metadata, NodeClaim, NodeClaimSpec, NodePool, NodeSelectorRequirement, Object, OwnerReference, Pod,
+        Resources, Text,
+    },
+    plan::PlannedClaim,
+    requirement::RequirementSpec,
+    resources::ResourceList,
+};
+use serde_json::Value;
+
+use super::name::NameSeed;
+
+/// A claim to be created.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// Whose it is.
+    pub pool: Arc<NodePool>,
+    /// The claim, named.
+    pub claim: NodeClaim,
+    /// What it is named from, should the name be taken.
+    pub seed: NameSeed,
+    /// The pods it is for; a static pool's claims are for none.
+    pub pods: Vec<Arc<Pod>>,
+    /// The most its node may take of the pool's limits.
+    pub most: ResourceList,
+}
+
+/// A pool that the API's own types cannot read, so that its drift hash cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("NodePool \"{pool}\" cannot be hashed: {cause}; no NodeClaims are made from it until it is mended")]
+pub struct Unhashable {
+    pool: Text,
+    cause: String,
+}
+
+impl Draft {
+    /// The claim for a planned node.
+    pub fn planned(pool: &Arc<NodePool>, hash: &str, planned: &PlannedClaim, most: ResourceList) -> Self {
+        let mut uids: Vec<_> = planned.pods.iter().map(|pod| pod.uid().clone()).collect();
+        uids.sort_unstable();
+        let seed = NameSeed::of([&pool.metadata.uid].into_iter().chain(&uids));
+        let mut claim = of_template(pool, hash);
+        claim.metadata.labels = planned.labels.clone();
+        claim.metadata.annotations = merged(&claim.metadata.annotations, &planned.annotations);
+        claim.spec.requirements = requirements(planned);
+        claim.spec.resources = Resources {
+            requests: planned.requests.clone(),
+        };
+        Self {
+            pool: Arc::clone(pool),
+            claim,
+            seed,
+            pods: planned.pods.clone(),
+            most,
+        }
+    }
+
+    /// Takes the first name of the seed that is free.
+    pub fn name_it(&mut self, is_taken: impl Fn(&str) -> bool) {
+        let pool = &self.pool.metadata.name;
+        let mut names = (0..).map(|attempt| self.seed.name(pool, attempt));
+        if let Some(name) = names.find(|name| !is_taken(name)) {
+            self.claim.metadata.name = name.into();
+        }
+    }
+
+    /// Adds an annotation.
+    pub fn annotate(&mut self, key: &str, value: &str) {
+        let annotations = &mut self.claim.metadata.annotations;
+        *annotations = merged(annotations, &Map::from_pairs(vec![(key.into(), value.into())]));
+    }
+
+    /// The instance types it names, sorted.
+    pub fn types(&self) -> impl Iterator<Item = &Text> {
+        let mut requirements = self.claim.spec.requirements.iter();
+        let types = requirements.find(|requirement| *requirement.key == *INSTANCE_TYPE);
+        types.into_iter().flat_map(|types| &types.values)
+    }
+
+    /// The claim as it is sent.
+    pub fn document(&self) -> Value {
+        let mut document = serde_json::to_value(self.claim.document()).unwrap_or_default();
+        if let Value::Object(fields) = &mut document {
+            fields.remove("status");
+        }
+        document
+    }
+
+    /// Whether a claim is the one this draft would make.
+    pub fn is_made(&self, claim: &NodeClaim) -> bool {
+        let owners = &claim.metadata.owner_references;
+        let (theirs, ours) = (&claim.spec, &self.claim.spec);
+        !claim.metadata.is_deleting()
+            && (&theirs.requirements, &theirs.resources) == (&ours.requirements, &ours.resources)
+            && owners.iter().any(|owner| owner.uid == self.pool.metadata.uid)
+    }
+}
+
+/// The pool's drift hash, computed afresh: the annotation on the pool may be of yesterday.
+pub fn hash(pool: &NodePool) -> Result<String, Unhashable> {
+    let read = serde_json::to_value(pool.document()).and_then(serde_json::from_value::<api::karpenter::NodePool>);
+    read.map(|pool| pool.hash()).map_err(|error| Unhashable {
+        pool: pool.metadata.name.clone(),
+        cause: error.to_string(),
+    })
+}
+
+/// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements.
+pub fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
+    let template = &pool.spec.template;
+    let stamps = Map::from_pairs(vec![
+        (NODEPOOL_HASH.into(), hash.into()),
+        (NODEPOOL_HASH_VERSION.into(), HASH_VERSION.into()),
+    ]);
+    let owner = OwnerReference {
+        api_version: NodePool::API_VERSION.into(),
+        kind: NodePool::KIND.into(),
+        name: pool.metadata.name.clone(),
+        uid: pool.metadata.uid.clone(),
+        controller: None,
+        block_owner_deletion: Some(true),
+    };
+    let metadata = Metadata {
+        labels: merged(&template.metadata.labels, &own_labels(pool)),
+        annotations: merged(&template.metadata.annotations, &stamps),
+        owner_references: vec![owner].into(),
+        ..Metadata::default()
+    };
+    let spec = NodeClaimSpec {
+        taints: template.spec.taints.clone(),
+        startup_taints: template.spec.startup_taints.clone(),
+        requirements: template.spec.requirements.clone(),
+        resources: Resources::default(),
+        node_class_ref: template.spec.node_class_ref.clone(),
+        termination_grace_period: template.spec.termination_grace_period.clone(),
+        expire_after: template.spec.expire_after.clone(),
+    };
+    NodeClaim {
+        metadata,
+        spec,
+        ..NodeClaim::default()
+    }
+}
+
+/// The pool and its node class.
+fn own_labels(pool: &NodePool) -> Map<Text> {
+    let mut labels = vec![(NODEPOOL.into(), pool.metadata.name.clone())];
+    if let Some(class) = &pool.spec.template.spec.node_class_ref {
+        labels.push((node_class_key(&class.group, &class.kind).into(), class.name.clone()));
+    }
+    Map::from_pairs(labels)
+}
+
+/// Both; the second wins.
+fn merged(one: &Map<Text>, two: &Map<Text>) -> Map<Text> {
+    Map::from_pairs(one.iter().chain(two).cloned().collect())
+}
+
+/// The plan's constraints and, sorted, the types it leaves open.
+fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
+    let mut names: Vec<Text> = planned.options.iter().map(|name| name.as_str().into()).collect();
+    names.sort_unstable();
+    let types = NodeSelectorRequirement {
+        key: INSTANCE_TYPE.into(),
+        operator: "In".into(),
+        values: names.into(),
+        min_values: planned.min_types.and_then(|least| i32::try_from(least).ok()),
+    };
+    let mut all: Vec<_> = planned.constraints.iter().map(written).chain([types]).collect();
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all.into()
+}
+
+/// A requirement as the API has it.
+pub fn written(spec: &RequirementSpec) -> NodeSelectorRequirement {
+    NodeSelectorRequirement {
+        key: spec.key.as_str().into(),
+        operator: spec.operator.as_str().into(),
+        values: spec.values.iter().map(|value| value.as_str().into()).collect(),
+        min_values: spec.min_values.and_then(|least| i32::try_from(least).ok()),
+    }
+}

@@ -1,0 +1,191 @@
+//! What follows from a plan: which claims to create, which nodes to nominate, what to tell whom.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use api::labels::{CAPACITY_TYPE_ON_DEMAND, NODEPOOL};
+use model::{
+    object::{Node, NodeClaim, NodePool, NodePoolName, Pod, ProviderId, Text},
+    plan::{Plan, PlannedClaim, PlannedNode, RefusalKind, Unplaced},
+    resources::ResourceList,
+    snapshot::Snapshot,
+};
+use packing::supply::DroppedPool;
+
+use super::{
+    buffer::{self, Verdict, is_stand_in},
+    claim::{self, Draft, Unhashable},
+    in_flight::Forecast,
+    name::NameSeed,
+};
+
+/// One thing to do. Each stands alone: whatever a crash leaves undone, the next pass finds again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing of a pool can be launched.
+    Complain(NoTypes),
+    /// A pod has no place.
+    Refuse(Unplaced),
+    /// A pod was not planned for, because there is no pool at all.
+    Postpone(Arc<Pod>),
+    /// Pods have a place on a machine that is there or on its way.
+    Nominate(Nomination),
+    /// What the plan says of a buffer is to be written.
+    Judge(Verdict),
+    /// The plan put stand-ins of buffers on these machines.
+    CountStandIns(BTreeMap<ProviderId, usize>),
+    /// A pool's claims cannot be made.
+    Skip(Unhashable),
+    /// A claim is to be made.
+    Create(Box<Draft>),
+}
+
+/// A machine that gets pods.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nomination {
+    /// Its provider ID, or its node's name.
+    pub machine: Text,
+    /// Its node, if there is one.
+    pub node: Option<Arc<Node>>,
+    /// Its claim, if it is ours.
+    pub claim: Option<Arc<NodeClaim>>,
+    /// Its pool, if it is ours.
+    pub pool: Option<NodePoolName>,
+    /// The pods, buffers' stand-ins left out.
+    pub pods: Vec<Arc<Pod>>,
+}
+
+/// A pool of which no instance type is left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoTypes {
+    /// The pool.
+    pub pool: Arc<NodePool>,
+    /// `minValues` is the reason.
+    pub is_min_values: bool,
+}
+
+/// What follows from a plan. `snapshot` is what it was planned on; `is_steered` marks the claims of one plan, so that
+/// their nodes can be released together.
+pub fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steered: bool) -> Vec<Step> {
+    let complaints = dropped.iter().filter_map(|dropped| complaint(snapshot, dropped));
+    let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
+    let mut steps: Vec<_> = complaints.map(Step::Complain).collect();
+    steps.extend(plan.unplaced.iter().cloned().map(Step::Refuse));
+    steps.extend(nominations.map(Step::Nominate));
+    steps.extend(of_buffers(snapshot, plan));
+    steps.extend(creations(snapshot, &plan.claims, is_steered));
+    steps
+}
+
+/// What follows when there is no pool to launch from: nobody is told, but pods count as decided on.
+pub fn without_pools(snapshot: &Snapshot, pods: impl IntoIterator<Item = Arc<Pod>>) -> Vec<Step> {
+    let postponed = pods.into_iter().map(Step::Postpone);
+    postponed.chain(of_buffers(snapshot, &Plan::default())).collect()
+}
+
+fn of_buffers(snapshot: &Snapshot, plan: &Plan) -> Vec<Step> {
+    if !snapshot.settings().feature_gates.capacity_buffer {
+        return Vec::new();
+    }
+    let verdicts = buffer::verdicts(snapshot, plan).into_iter().map(Step::Judge);
+    verdicts
+        .chain([Step::CountStandIns(buffer::counts(snapshot, plan))])
+        .collect()
+}
+
+fn complaint(snapshot: &Snapshot, dropped: &DroppedPool) -> Option<NoTypes> {
+    let pool = snapshot.objects().node_pools.find("", &dropped.pool)?;
+    Some(NoTypes {
+        pool: Arc::clone(pool),
+        is_min_values: dropped.is_min_values,
+    })
+}
+
+fn nomination(snapshot: &Snapshot, planned: &PlannedNode) -> Option<Nomination> {
+    let pods: Vec<_> = planned.pods.iter().filter(|pod| !is_stand_in(pod)).cloned().collect();
+    if pods.is_empty() {
+        return None;
+    }
+    let node = snapshot.node(&planned.name);
+    let claim = match node {
+        Some(node) => snapshot.claim_of_node(node),
+        None => snapshot.objects().node_claims.find("", planned.name.as_str()),
+    };
+    let node = node.or_else(|| snapshot.node_of_claim(claim?));
+    let labels = node
+        .map(|node| &node.metadata.labels)
+        .or(claim.map(|claim| &claim.metadata.labels));
+    let id = claim
+        .and_then(|claim| claim.status.provider_id.as_ref())
+        .or_else(|| node?.spec.provider_id.as_ref());
+    Some(Nomination {
+        machine: id.map_or_else(|| planned.name.as_str().into(), |id| id.as_str().into()),
+        node: node.cloned(),
+        claim: claim.cloned(),
+        pool: labels
+            .and_then(|labels| labels.get(NODEPOOL))
+            .cloned()
+            .map(NodePoolName::from),
+        pods,
+    })
+}
+
+fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) -> Vec<Step> {
+    let mut hashes: BTreeMap<Text, Result<String, Unhashable>> = BTreeMap::new();
+    let mut taken: BTreeSet<Text> = BTreeSet::new();
+    let mut forecast = Forecast::new(snapshot.catalog());
+    let (mut skipped, mut drafts) = (Vec::new(), Vec::new());
+    for planned in planned {
+        let Some(pool) = snapshot.node_pool(&planned.node_pool) else {
+            continue;
+        };
+        let hash = hashes.entry(pool.metadata.name.clone()).or_insert_with(|| {
+            let hash = claim::hash(pool);
+            skipped.extend(hash.as_ref().err().cloned().map(Step::Skip));
+            hash
+        });
+        let Ok(hash) = hash else { continue };
+        let mut draft = Draft::planned(pool, hash, planned, ResourceList::default());
+        if !pool.spec.limits.is_empty() {
+            draft.most = forecast.outlook(&draft.claim).most.clone();
+        }
+        let known = &snapshot.objects().node_claims;
+        draft.name_it(|name| taken.contains(name) || known.find("", name).is_some());
+        taken.insert(draft.claim.metadata.name.clone());
+        drafts.push((draft, planned));
+    }
+    if is_steered && drafts.len() > 1 {
+        steer(&mut drafts);
+    }
+    skipped.extend(drafts.into_iter().map(|(draft, _)| Step::Create(Box::new(draft))));
+    skipped
+}
+
+/// Marks claims as made together. Where some are on demand and others are not, those on demand come last: pods that can
+/// go elsewhere then do not take their room.
+fn steer(drafts: &mut [(Draft, &PlannedClaim)]) {
+    let is_on_demand = |planned: &PlannedClaim| {
+        let launch = planned.cheapest.as_ref();
+        launch.and_then(|launch| launch.capacity_type.as_deref()) == Some(CAPACITY_TYPE_ON_DEMAND)
+    };
+    let plan = NameSeed::of(drafts.iter().map(|(draft, _)| &*draft.claim.metadata.name)).name("plan", 0);
+    let is_mixed = drafts.iter().any(|(_, planned)| !is_on_demand(planned));
+    for (draft, planned) in drafts {
+        draft.annotate(api::annotations::PLAN, &plan);
+        if is_mixed && is_on_demand(planned) {
+            draft.annotate(api::annotations::RELEASE, "last");
+        }
+    }
+}
+
+/// Whether people should hear of a refusal.
+pub fn is_told(kind: RefusalKind) -> bool {
+    !matches!(kind, RefusalKind::OptedOut | RefusalKind::Deferred)
+}
+
+/// Whether a pod was not even tried.
+pub fn is_ignored(kind: RefusalKind) -> bool {
+    matches!(kind, RefusalKind::OptedOut | RefusalKind::Invalid)
+}

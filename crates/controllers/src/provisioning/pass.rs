@@ -1,0 +1,229 @@
+//! One pass: what is pending, planned, and acted on.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use model::{
+    object::{NodePool, ObjectKey, Pod},
+    plan::{Plan, RefusalKind},
+    snapshot::Snapshot,
+};
+use packing::{
+    Options,
+    demand::{Demand, DemandPod, Origin},
+};
+use runtime::{Settings, queue::Backoff, settings::Steering};
+use state::{Change, State};
+use tokio::time::Instant;
+
+use super::{
+    act,
+    decide::{self, Step},
+    in_flight, listed, tell, zone,
+};
+use crate::{Cluster, Controller, Next, Problem};
+
+/// Plans for pods without a place, and creates what the plan asks for.
+#[derive(Debug, Default)]
+pub struct Provisioner {
+    /// Since when a pass waits for kinds to be listed.
+    waiting_since: Mutex<Option<Instant>>,
+}
+
+/// How to plan.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Manner {
+    pub(super) options: Options,
+    /// Claims of one plan are marked as such.
+    pub(super) is_steered: bool,
+}
+
+/// What a pass came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Pods that need a place.
+    pub(super) pods: Vec<Arc<Pod>>,
+    pub(super) plan: Plan,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The one thing the provisioner reconciles.
+pub const CLUSTER: &str = "cluster";
+const NAME: &str = "provisioner";
+
+impl Provisioner {
+    /// The kinds this pass must wait for.
+    fn missing(&self, cluster: &Cluster) -> Vec<state::Kind> {
+        let mut since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = since.get_or_insert_with(Instant::now).elapsed();
+        let gates = &cluster.settings().decisions.feature_gates;
+        let missing = cluster.look(|state| listed::missing(state, gates, waited));
+        if missing.is_empty() {
+            *since = None;
+        }
+        missing
+    }
+}
+
+#[async_trait]
+impl Controller for Provisioner {
+    type Key = &'static str;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn workers(&self, _: &Settings) -> usize {
+        1
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff {
+            least: Duration::from_millis(100),
+            most: Duration::from_secs(10),
+        }
+    }
+
+    /// Nothing by itself: the batch says when.
+    fn concerns(&self, _: &Change, _: &State) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    async fn reconcile(&self, cluster: &Cluster, _: &&'static str) -> Result<Next, Problem> {
+        let missing = self.missing(cluster);
+        if !missing.is_empty() {
+            tracing::debug!(kinds = ?missing, "waiting for kinds to be listed");
+            return Ok(Next::After(Duration::from_millis(100)));
+        }
+        let began = Instant::now();
+        let (snapshot, manner) = (planned_on(&cluster.snapshot(), cluster), manner(cluster.settings()));
+        let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
+        let took = began.elapsed();
+        measure(cluster, &outcome, took);
+        log(&outcome, took);
+        act::all(cluster, outcome.steps).await.map(|()| Next::Change)
+    }
+}
+
+fn manner(settings: &Settings) -> Manner {
+    let packing = match settings.packing {
+        runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
+        runtime::settings::Packing::Faithful => packing::Packing::Faithful,
+    };
+    Manner {
+        options: Options {
+            packing,
+            ..Options::default()
+        },
+        is_steered: settings.steering != Steering::Off,
+    }
+}
+
+/// The snapshot without pools that take no part for reasons the planner does not know.
+fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
+    let classes = cluster.cloud().node_classes();
+    let is_managed = |pool: &NodePool| {
+        let class = pool.spec.template.spec.node_class_ref.as_ref();
+        class.is_some_and(|class| {
+            classes
+                .iter()
+                .any(|kind| *kind.group == *class.group && *kind.kind == *class.kind)
+        })
+    };
+    let offered = &snapshot.catalog().node_pool_instance_types;
+    let mut left_out: Vec<ObjectKey> = Vec::new();
+    for pool in snapshot.objects().node_pools.iter().filter(|pool| !pool.is_static()) {
+        let name = &*pool.metadata.name;
+        if !is_managed(pool) {
+            left_out.push(pool.metadata.key());
+        } else if !pool.is_ready() {
+            tracing::error!("NodePool.name" = name, "ignoring nodepool, not ready");
+        } else if offered.get(&pool.name()).is_none_or(|types| types.is_empty()) {
+            tracing::info!("NodePool.name" = name, "skipping, no resolved instance types found");
+            left_out.push(pool.metadata.key());
+        }
+    }
+    if left_out.is_empty() {
+        return snapshot.clone();
+    }
+    snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(left_out))
+}
+
+/// Plans and decides.
+pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
+    let demand = Demand::of(snapshot);
+    let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
+    let moving = demand.pods.iter().filter(is_moving).count();
+    let pods: Vec<_> = demand.pods.iter().map(|entry| Arc::clone(&entry.pod)).collect();
+    let takes_part = |pool: &NodePool| !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting();
+    let has_pools = snapshot.objects().node_pools.iter().any(|pool| takes_part(pool));
+    if pods.is_empty() && demand.ignored.is_empty() || !has_pools {
+        if !pods.is_empty() {
+            tracing::info!("no dynamic nodepools found");
+        }
+        let steps = decide::without_pools(snapshot, pods);
+        return Outcome {
+            steps,
+            ..Outcome::default()
+        };
+    }
+    tracing::debug!(
+        "pending-pods" = pods.len() - moving,
+        "deleting-pods" = moving,
+        "computing scheduling decision for provisionable pod(s)"
+    );
+    let snapshot = in_flight::counted(snapshot);
+    let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, &manner.options);
+    let steps = decide::steps(&snapshot, &plan, &dropped, manner.is_steered);
+    Outcome { pods, plan, steps }
+}
+
+fn measure(cluster: &Cluster, outcome: &Outcome, took: Duration) {
+    let count = |is: fn(RefusalKind) -> bool| {
+        let refusals = outcome.plan.unplaced.iter().filter(|refusal| is(refusal.kind));
+        f64::from(u32::try_from(refusals.count()).unwrap_or(u32::MAX))
+    };
+    let is_unschedulable = |kind| !decide::is_ignored(kind) && kind != RefusalKind::Deferred;
+    let metrics = cluster.metrics();
+    metrics
+        .scheduler_scheduling_duration_seconds
+        .observe([NAME], took.as_secs_f64());
+    metrics.scheduler_ignored_pods_count.set([], count(decide::is_ignored));
+    metrics
+        .scheduler_unschedulable_pods_count
+        .set([NAME], count(is_unschedulable));
+    let zones = zone::counts(&outcome.pods);
+    metrics
+        .scheduler_pending_pods_by_effective_zone_count
+        .retain(|[controller, _]| **controller != *NAME);
+    for (zone, pods) in zones {
+        metrics
+            .scheduler_pending_pods_by_effective_zone_count
+            .set([NAME, &zone], f64::from(pods));
+    }
+}
+
+fn log(outcome: &Outcome, took: Duration) {
+    let plan = &outcome.plan;
+    let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
+    if new == 0 {
+        return;
+    }
+    tracing::info!(Pods = tell::some_pods(&outcome.pods), duration = ?took, "found provisionable pod(s)");
+    tracing::info!(
+        nodeclaims = plan.claims.len(),
+        pods = new,
+        "computed new nodeclaim(s) to fit pod(s)"
+    );
+    let existing: usize = plan.existing.iter().map(|node| node.pods.len()).sum();
+    if existing > 0 {
+        tracing::info!(
+            nodes = plan.existing.len(),
+            pods = existing,
+            "computed unready node(s) will fit pod(s)"
+        );
+    }
+}
