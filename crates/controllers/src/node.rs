@@ -4,6 +4,8 @@ pub mod drain;
 mod events;
 pub mod eviction;
 pub mod hydration;
+pub mod lease;
+pub mod reboot;
 pub mod termination;
 
 use std::sync::Arc;
@@ -17,6 +19,8 @@ use crate::Cluster;
 
 pub use eviction::Evictions;
 pub use hydration::Hydration;
+pub use lease::LeaseCollection;
+pub use reboot::Reboot;
 pub use termination::Termination;
 
 /// Runs everything that ends nodes, until the future is dropped.
@@ -24,10 +28,12 @@ pub fn run(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
     let kinds = cluster.cloud().node_classes();
     let evictions = Arc::new(Evictions::new(cluster.settings()));
     let evict = Evictions::run(&evictions, cluster);
+    let (_, reboot) = crate::run(Arc::new(Reboot::new(Arc::clone(&evictions))), Arc::clone(cluster));
     let (_, terminate) = crate::run(Arc::new(Termination::new(kinds, evictions)), Arc::clone(cluster));
     let (_, hydrate) = crate::run(Arc::new(Hydration::new(kinds)), Arc::clone(cluster));
+    let (_, collect) = crate::run(Arc::new(LeaseCollection), Arc::clone(cluster));
     async {
-        tokio::join!(evict, terminate, hydrate);
+        tokio::join!(evict, terminate, hydrate, reboot, collect);
     }
 }
 

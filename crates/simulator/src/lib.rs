@@ -1,1 +1,26 @@
 //! A cluster in a process: an API server on a tower Service, on virtual time.
+//!
+//! It answers as the real one does wherever a controller can tell the difference: versions, conflicts, finalizers,
+//! watches, evictions. Nothing in it depends on the wall clock, on randomness or on the order of a hash map, so what a
+//! test saw once it sees again.
+
+mod address;
+mod failure;
+mod fault;
+mod kind;
+mod patch;
+mod pod;
+mod reply;
+mod request;
+mod selector;
+mod server;
+mod store;
+mod watch;
+mod write;
+
+pub use address::Resource;
+pub use failure::Failure;
+pub use fault::{Fault, RequestFacts, Verb};
+pub use request::Logged;
+pub use server::ApiServer;
+pub use store::{Change, Event};

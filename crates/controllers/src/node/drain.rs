@@ -43,20 +43,21 @@ pub struct Plan {
 /// Plans a drain. Pods that would outlive the deadline are all enqueued at once; of the rest, the first tier that is not
 /// empty. Pods that are going already hold the next tier back, and need not be asked again.
 pub fn plan(pods: &[Arc<Pod>], deadline: Option<Timestamp>, mode: Mode, now: Timestamp) -> Plan {
-    let waiting: Vec<_> = pods.iter().filter(|pod| pod.is_waiting_eviction(now)).collect();
-    let forced = |pod: &Pod| mode == Mode::ForceDelete && must_be_deleted(pod, deadline, now);
-    let (doomed, graceful): (Vec<_>, Vec<_>) = waiting.iter().partition(|pod| forced(pod));
+    let waiting = pods.iter().filter(|pod| pod.is_waiting_eviction(now)).cloned();
+    let forced = |pod: &Arc<Pod>| mode == Mode::ForceDelete && must_be_deleted(pod, deadline, now);
+    let (doomed, graceful): (Vec<_>, Vec<_>) = waiting.partition(forced);
+    let waiting = doomed.len() + graceful.len();
     let first = graceful.iter().map(|pod| tier(pod)).min();
     let asked = graceful
         .into_iter()
         .filter(|pod| Some(tier(pod)) == first && pod.is_active());
     Plan {
-        enqueue: doomed.into_iter().chain(asked).map(|pod| Arc::clone(pod)).collect(),
+        enqueue: doomed.into_iter().chain(asked).collect(),
         order: match (mode, deadline) {
             (Mode::Timeout, Some(deadline)) => Order::Timeout(deadline),
             _ => Order::ForceDelete(deadline),
         },
-        waiting: waiting.len(),
+        waiting,
     }
 }
 

@@ -105,13 +105,13 @@ impl Evictions {
         error: ApiError,
     ) -> Result<Next, Problem> {
         match decide::refusal(&error) {
-            Refusal::Gone => self.forget(key),
+            Refusal::Gone => Ok(self.forget(key)),
             Refusal::Budget(why) => {
                 let Some(node) = node_of(cluster, pod) else {
-                    return self.forget(key);
+                    return Ok(self.forget(key));
                 };
                 cluster.publish(events::failed_draining(&node, &format!("{why} (Pod={})", key.object)));
-                self.later(key, pod, order, cluster.now())
+                Ok(self.later(key, pod, order, cluster.now()))
             }
             Refusal::Other => Err(error.into()),
         }
@@ -133,7 +133,7 @@ impl Evictions {
             ..Delete::default()
         };
         match cluster.delete::<Pod>(&key.object, &options).await {
-            Err(error) if error.is_not_found() => self.forget(key),
+            Err(error) if error.is_not_found() => Ok(self.forget(key)),
             Err(error) => Err(error.into()),
             Ok(()) => {
                 tracing::debug!(
@@ -162,8 +162,7 @@ impl Evictions {
     }
 
     /// Asks again, waiting longer each time, but no longer than until the pod must be deleted.
-    #[expect(clippy::unnecessary_wraps, reason = "one of the ends of a reconcile")]
-    fn later(&self, key: &EvictionKey, pod: &Pod, order: Order, now: Timestamp) -> Result<Next, Problem> {
+    fn later(&self, key: &EvictionKey, pod: &Pod, order: Order, now: Timestamp) -> Next {
         let due = match order {
             Order::ForceDelete(Some(deadline)) => drain::deletion_due(pod, deadline),
             _ => None,
@@ -172,13 +171,12 @@ impl Evictions {
         if let (Some(wait), Some(work)) = (wait, self.work.get()) {
             work.add_after(key.clone(), wait + Duration::from_millis(1));
         }
-        Ok(Next::Again)
+        Next::Again
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "one of the ends of a reconcile")]
-    fn forget(&self, key: &EvictionKey) -> Result<Next, Problem> {
+    fn forget(&self, key: &EvictionKey) -> Next {
         self.entries.remove(key);
-        Ok(Next::Change)
+        Next::Change
     }
 }
 
@@ -223,7 +221,7 @@ impl Controller for Evictions {
         };
         let pod = cluster.get::<Pod>(&key.object);
         let Some(pod) = pod.filter(|pod| pod.metadata.uid == key.uid) else {
-            return self.forget(key);
+            return Ok(self.forget(key));
         };
         let now = cluster.now();
         let verdict = decide::verdict(order, &pod, now);
@@ -231,9 +229,9 @@ impl Controller for Evictions {
             cluster.publish(event);
         }
         match verdict {
-            Verdict::Drop => self.forget(key),
+            Verdict::Drop => Ok(self.forget(key)),
             Verdict::Delete { deadline, grace } => self.delete(cluster, key, &pod, deadline, grace).await,
-            Verdict::Wait => self.later(key, &pod, order, now),
+            Verdict::Wait => Ok(self.later(key, &pod, order, now)),
             Verdict::Evict => self.evict(cluster, key, &pod, order).await,
         }
     }

@@ -1,0 +1,334 @@
+//! The API server: what clients of it speak to, and what a test sees and does behind their backs.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Request, Response, request::Parts};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use kube::client::Body;
+use serde_json::Value;
+use tokio::sync::{
+    Notify,
+    mpsc::{UnboundedReceiver, unbounded_channel},
+    oneshot,
+};
+
+use crate::{
+    Change, Failure, Fault, Logged, RequestFacts, Resource,
+    address::Key,
+    reply::Reply,
+    request::{self, refusal},
+    store::Store,
+    write::{self, Deletion, Origin, Part},
+};
+
+type Faults = Box<dyn FnMut(&RequestFacts) -> Fault + Send>;
+
+/// An API server in this process. Clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    state: Arc<Mutex<State>>,
+    faults: Arc<Mutex<Option<Faults>>>,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    crash: Arc<Notify>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) watch_lag: Duration,
+    log: Vec<Logged>,
+    requests: u64,
+    writes: u64,
+}
+
+impl ApiServer {
+    /// An empty cluster whose time the clock tells.
+    pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self {
+            state: Arc::default(),
+            faults: Arc::default(),
+            clock: Arc::new(clock),
+            crash: Arc::default(),
+        }
+    }
+
+    /// A client. Each is a process of its own: when a fault kills it, all its calls hang for ever, those of others do not.
+    /// To be made inside a runtime.
+    pub fn client(&self) -> kube::Client {
+        let line = Line {
+            server: self.clone(),
+            is_dead: Arc::default(),
+        };
+        kube::Client::new(line, "default")
+    }
+
+    /// What goes wrong from now on. The hook must not use the server.
+    pub fn set_faults(&self, faults: impl FnMut(&RequestFacts) -> Fault + Send + 'static) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(faults));
+    }
+
+    /// Nothing goes wrong from now on.
+    pub fn clear_faults(&self) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Waits until a fault has killed a client.
+    pub async fn crashed(&self) {
+        self.crash.notified().await;
+    }
+
+    /// Watches begun from now on see changes this much later.
+    pub fn set_watch_lag(&self, lag: Duration) {
+        self.lock().watch_lag = lag;
+    }
+
+    /// How many changes are remembered for those who resume a watch.
+    pub fn keep_history(&self, changes: usize) {
+        self.lock().store.keep_history(changes);
+    }
+
+    /// Forgets everything that happened until now.
+    pub fn compact(&self) {
+        self.lock().store.compact();
+    }
+
+    /// Ends every open watch.
+    pub fn drop_watches(&self) {
+        self.lock().store.watchers.clear();
+    }
+
+    /// Every request answered so far, in order.
+    pub fn log(&self) -> Vec<Logged> {
+        self.lock().log.clone()
+    }
+
+    /// How many writes clients have asked for so far.
+    pub fn writes(&self) -> u64 {
+        self.lock().writes
+    }
+
+    /// Every change from now on, as it happens.
+    pub fn changes(&self) -> UnboundedReceiver<Change> {
+        let (sender, receiver) = unbounded_channel();
+        self.lock().store.listeners.push(sender);
+        receiver
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Creates an object as it is given, status and all. A pod without a namespace is put into `default`.
+    pub fn create(&self, object: Value) -> Result<Value, Failure> {
+        let now = self.now();
+        let mut state = self.lock();
+        let api_version = object["apiVersion"].as_str().unwrap_or("v1").to_owned();
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let resource = state.store.kinds.resource(Some(group), kind);
+        let is_namespaced = state.store.kinds.facts(&resource).is_namespaced;
+        let namespace = match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => namespace,
+            None if is_namespaced => "default",
+            None => "",
+        };
+        let namespace = namespace.to_owned();
+        let named = (&resource, api_version.as_str());
+        let created = write::create(&mut state.store, named, &namespace, object, Origin::Test, now)?;
+        Ok((*created).clone())
+    }
+
+    /// An object: of a kind as in its manifest, `namespace/name` or `name`.
+    pub fn get(&self, kind: &str, key: &str) -> Option<Value> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        let found = state.store.find(&resource, &split(key));
+        found.map(|object| (**object).clone())
+    }
+
+    /// All objects of a kind, by namespace and name.
+    pub fn list(&self, kind: &str) -> Vec<Value> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        state.store.all(&resource).map(|object| (**object).clone()).collect()
+    }
+
+    /// Changes an object, status and all.
+    pub fn update(&self, kind: &str, key: &str, change: impl FnOnce(&mut Value)) -> Result<Value, Failure> {
+        let mut state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        let key = split(key);
+        let mut wanted = (**state.store.get(&resource, &key)?).clone();
+        change(&mut wanted);
+        let updated = write::update(&mut state.store, &resource, &key, Part::Whole, wanted)?;
+        Ok((*updated).clone())
+    }
+
+    /// Deletes an object as a user would: finalizers and grace are respected.
+    pub fn delete(&self, kind: &str, key: &str) -> Result<(), Failure> {
+        self.end(kind, key, &Deletion::default())
+    }
+
+    /// Deletes an object without grace, as a kubelet does when a pod has ended. Finalizers are respected.
+    pub fn delete_now(&self, kind: &str, key: &str) -> Result<(), Failure> {
+        let deletion = Deletion {
+            grace_seconds: Some(0),
+            ..Deletion::default()
+        };
+        self.end(kind, key, &deletion)
+    }
+
+    fn end(&self, kind: &str, key: &str, deletion: &Deletion) -> Result<(), Failure> {
+        let now = self.now();
+        let mut state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        write::delete(&mut state.store, &resource, &split(key), deletion, now).map(drop)
+    }
+
+    /// Tells of a custom resource before there is an object of it.
+    pub fn define(&self, resource: &Resource, kind: &str, is_namespaced: bool) {
+        self.lock().store.kinds.learn(resource, kind, is_namespaced);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request, and asks what goes wrong with it.
+    fn judge(&self, request: &request::Request) -> Fault {
+        let facts = {
+            let mut state = self.lock();
+            state.requests += 1;
+            state.writes += u64::from(request.verb.is_write());
+            RequestFacts {
+                number: state.requests,
+                write: request.verb.is_write().then_some(state.writes),
+                verb: request.verb,
+                resource: request.address.resource.clone(),
+                namespace: request.address.namespace.clone().unwrap_or_default(),
+                name: request.address.name.clone().unwrap_or_default(),
+                subresource: request.address.subresource.clone().unwrap_or_default(),
+            }
+        };
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.as_mut().map_or(Fault::None, |faults| faults(&facts))
+    }
+
+    /// Answers a request; none when whoever asked is dead.
+    async fn answer(&self, line: &Line, head: Parts, body: Body) -> Option<Result<Response<Reply>, std::io::Error>> {
+        if line.is_dead.load(Ordering::Relaxed) {
+            return None;
+        }
+        let body = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => return Some(Err(std::io::Error::other(error.to_string()))),
+        };
+        let request = match request::Request::read(&head, &body) {
+            Ok(request) => request,
+            Err(failure) => return Some(Ok(refusal(&failure))),
+        };
+        let fault = self.judge(&request);
+        match fault {
+            Fault::Fail(code) => {
+                self.write_down(&head, &request, code);
+                return Some(Ok(refusal(&Failure::injected(code))));
+            }
+            Fault::CrashBefore => {
+                line.die();
+                return None;
+            }
+            Fault::Delay(time) => tokio::time::sleep(time).await,
+            Fault::DropWatches => self.drop_watches(),
+            Fault::CompactHistory => self.compact(),
+            Fault::None | Fault::LoseAnswer | Fault::CrashAfter => {}
+        }
+        let response = self.apply(&head, request);
+        match fault {
+            Fault::LoseAnswer => Some(Err(std::io::Error::other("connection reset by peer (injected fault)"))),
+            Fault::CrashAfter => {
+                line.die();
+                None
+            }
+            _ => Some(Ok(response)),
+        }
+    }
+
+    fn apply(&self, head: &Parts, request: request::Request) -> Response<Reply> {
+        let verb = request.verb;
+        let response = request.serve(&self.state, self.now());
+        self.note(head, verb, response.status().as_u16());
+        response
+    }
+
+    fn write_down(&self, head: &Parts, request: &request::Request, code: u16) {
+        self.note(head, request.verb, code);
+    }
+
+    fn note(&self, head: &Parts, verb: crate::Verb, code: u16) {
+        let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
+        let logged = Logged {
+            at: self.now(),
+            user_agent: agent.unwrap_or_default().to_owned(),
+            verb,
+            path: head.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            code,
+        };
+        self.lock().log.push(logged);
+    }
+}
+
+fn split(key: &str) -> Key {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    (namespace.to_owned(), name.to_owned())
+}
+
+/// What one client speaks through.
+#[derive(Clone)]
+struct Line {
+    server: ApiServer,
+    is_dead: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn die(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
+        self.server.crash.notify_one();
+    }
+}
+
+impl tower::Service<Request<Body>> for Line {
+    type Response = Response<Reply>;
+    type Error = std::io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, std::io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// A request is served also if whoever asked no longer waits: real servers do not take back what they were sent.
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (answer, answered) = oneshot::channel();
+        let line = self.clone();
+        tokio::spawn(async move {
+            let (head, body) = request.into_parts();
+            match line.server.answer(&line, head, body).await {
+                Some(response) => drop(answer.send(response)),
+                None => std::future::pending().await,
+            }
+        });
+        Box::pin(async move {
+            let lost = || std::io::Error::other("the API server is gone");
+            answered.await.unwrap_or_else(|_| Err(lost()))
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Who is told of which changes, and in which words.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::Instant,
+};
+
+use crate::{Change, Event, Failure, Resource, address::Address, selector::Selector, store::Store};
+
+/// A line of a watch, and when its reader sees it.
+pub(crate) type Line = (Instant, Bytes);
+
+/// Somebody who watches.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    resource: Resource,
+    namespace: Option<String>,
+    selector: Selector,
+    lines: UnboundedSender<Line>,
+    lag: Duration,
+}
+
+impl Watcher {
+    /// Tells of a change; false once nobody listens.
+    pub(crate) fn tell(&self, change: &Change) -> bool {
+        if change.resource != self.resource {
+            return !self.lines.is_closed();
+        }
+        match self.word(change) {
+            Some(word) => self.send(&json!({"type": word, "object": &*change.object})),
+            None => !self.lines.is_closed(),
+        }
+    }
+
+    /// What a change is to this watcher: an object that begins to be chosen is new to it, one that ceases to be is gone.
+    fn word(&self, change: &Change) -> Option<&'static str> {
+        let sees = |object: &Arc<Value>| self.chooses(object);
+        let after = change.event != Event::Deleted && sees(&change.object);
+        let before = change.before.as_ref().is_some_and(sees);
+        match (before, after) {
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+            (false, false) => None,
+        }
+    }
+
+    fn chooses(&self, object: &Value) -> bool {
+        is_in(self.namespace.as_deref(), object) && self.selector.chooses(object)
+    }
+
+    fn send(&self, line: &Value) -> bool {
+        let mut text = line.to_string();
+        text.push('\n');
+        self.lines.send((Instant::now() + self.lag, Bytes::from(text))).is_ok()
+    }
+}
+
+/// Whether an object is in a namespace; every object is in none given.
+pub(crate) fn is_in(namespace: Option<&str>, object: &Value) -> bool {
+    namespace.is_none_or(|wanted| object["metadata"]["namespace"] == wanted)
+}
+
+/// How a watch is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) selector: Selector,
+    /// Where to begin; none begins with everything there is.
+    pub(crate) since: Option<u64>,
+    pub(crate) lag: Duration,
+}
+
+/// Begins a watch.
+pub(crate) fn open(store: &mut Store, address: &Address, terms: Terms) -> UnboundedReceiver<Line> {
+    let (lines, received) = unbounded_channel();
+    let watcher = Watcher {
+        resource: address.resource.clone(),
+        namespace: address.namespace.clone(),
+        selector: terms.selector,
+        lines,
+        lag: terms.lag,
+    };
+    match begin(store, &watcher, terms.since) {
+        Ok(()) => store.watchers.push(watcher),
+        Err(failure) => {
+            watcher.send(&json!({"type": "ERROR", "object": failure.status()}));
+        }
+    }
+    received
+}
+
+fn begin(store: &Store, watcher: &Watcher, since: Option<u64>) -> Result<(), Failure> {
+    if let Some(version) = since {
+        for change in store.since(version)? {
+            watcher.tell(change);
+        }
+        return Ok(());
+    }
+    for object in store.all(&watcher.resource).filter(|object| watcher.chooses(object)) {
+        watcher.send(&json!({"type": "ADDED", "object": &**object}));
+    }
+    Ok(())
+}
+
+/// A line that says how far a watch has come.
+pub(crate) fn bookmark(store: &Store, address: &Address) -> Bytes {
+    let kind = store.kinds.facts(&address.resource).kind;
+    let line = json!({"type": "BOOKMARK", "object": {
+        "kind": kind, "apiVersion": address.api_version(),
+        "metadata": {"resourceVersion": store.version.to_string(), "creationTimestamp": null},
+    }});
+    Bytes::from(format!("{line}\n"))
+}
