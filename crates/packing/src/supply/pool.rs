@@ -68,7 +68,7 @@ fn takes_part(pool: &NodePool) -> bool {
 }
 
 /// Every type once, for all pools that offer it.
-fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
+pub(super) fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
     let entries = snapshot.catalog().instance_types.iter();
     entries.map(|entry| Arc::new(entry.instance_type(vocabulary))).collect()
 }
