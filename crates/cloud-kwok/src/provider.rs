@@ -86,9 +86,7 @@ impl Kwok {
         let mut names = self.registrations.of_claim(&claim.metadata.uid);
         let selector = format!("{HOSTNAME}%3D{}", claim.metadata.name);
         let nodes = self.nodes(&selector).await?;
-        let of_claim = nodes.into_iter().filter(|node| {
-            instance_of_node(node).is_some_and(|instance| instance.claim_uid.as_ref() == Some(&claim.metadata.uid))
-        });
+        let of_claim = nodes.iter().filter(|node| is_machine_of(node, claim));
         names.extend(of_claim.map(|node| node.metadata.name.to_string()));
         Ok(names)
     }
@@ -98,7 +96,7 @@ impl Kwok {
     /// Upstream's provider deletes the NodeClaim *object* and says that the instance is gone, whatever the Node does. Here
     /// the Node object is the machine: the first call deletes it, and it counts as gone as soon as its deletion has begun,
     /// because the Node waits for our own termination finalizer, which waits for this answer.
-    async fn remove(&self, node_name: &str) -> Result<bool, CloudError> {
+    async fn remove(&self, node_name: &str, claim: &NodeClaim) -> Result<bool, CloudError> {
         match self.registrations.recall(node_name) {
             Recalled::Gone => return Ok(true),
             Recalled::Leaving => return Ok(false),
@@ -108,7 +106,7 @@ impl Kwok {
         let Some(node) = self.node(node_name).await.map_err(failed)? else {
             return Ok(true);
         };
-        if node.metadata.is_deleting() {
+        if node.metadata.is_deleting() || !is_machine_of(&node, claim) {
             return Ok(true);
         }
         let only_this = Delete {
@@ -228,7 +226,7 @@ impl CloudProvider for Kwok {
     async fn delete(&self, claim: &NodeClaim) -> Result<(), CloudError> {
         let mut is_gone = true;
         for name in self.node_names(claim).await? {
-            is_gone &= self.remove(&name).await?;
+            is_gone &= self.remove(&name, claim).await?;
         }
         if is_gone {
             return Err(CloudError::NotFound("instance terminated".to_owned()));
@@ -312,6 +310,17 @@ impl CloudProvider for Kwok {
     fn well_known_labels(&self) -> Vec<String> {
         self.offers.well_known_labels()
     }
+}
+
+/// Whether a node is a machine of this cloud that was launched for the claim. A name may have been used before by another
+/// claim; nodes that upstream's provider made and that never registered say no more than the name.
+fn is_machine_of(node: &Node, claim: &NodeClaim) -> bool {
+    let is_own = |instance: Instance| match (&instance.claim_uid, &instance.claim) {
+        (Some(uid), _) => *uid == claim.metadata.uid,
+        (None, Some(name)) => *name == claim.name(),
+        (None, None) => false,
+    };
+    instance_of_node(node).is_some_and(is_own)
 }
 
 /// Launched, not registered, and wanted.

@@ -3,12 +3,22 @@
 //! A provider launches, lists and deletes machines, and says what it could launch at which price. It holds no opinion
 //! on which machine is wanted. Everything it is asked may be asked again: after a crash, a lost answer, a new leader.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 mod error;
 mod launch;
+mod metered;
 mod provider;
+#[cfg(any(test, feature = "testing"))]
+pub mod reference;
 mod repair;
+mod sweep;
+mod unavailable;
 
 pub use error::{CloudError, UnavailableOffering};
 pub use launch::{Instance, LaunchToken, Launched};
+pub use metered::{Call, CallObserver, Metered};
 pub use provider::{CloudProvider, HookResult, NodeClassKind, RegistrationHook};
-pub use repair::{RepairAction, RepairPolicy};
+pub use repair::{InvalidRepairPolicies, RepairAction, RepairPolicies, RepairPolicy};
+pub use sweep::{Findings, GRACE, Held, Sweep};
+pub use unavailable::{BELIEVED, UnavailableOfferings};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::annotations;
 use jiff::Timestamp;
-use model::object::{ConditionStatus, NodeClaim, condition};
+use model::object::{ConditionStatus, NodeClaim, ObjectKey, Pod, condition};
 use state::State;
 
 /// The longest a node that could take pods is held for others of its plan.
@@ -58,12 +58,9 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
     if !comes_last(claim) {
         return Release::Now;
     }
-    let mut firsts = others().filter(|other| !comes_last(other)).peekable();
-    if firsts.peek().is_none() {
-        return Release::Now;
-    }
     let mut released = ready_since;
-    for first in firsts {
+    let mut waiting = None;
+    for first in others().filter(|other| !comes_last(other)) {
         match registered_at(first) {
             None => {
                 let reason = format!("released after the node of {}", first.metadata.name);
@@ -71,12 +68,23 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
             }
             Some(at) => released = released.max(at),
         }
+        waiting = waiting.or_else(|| unbound_pod(first, state));
     }
-    held(
-        "waiting until the pods had their chance on the other nodes of its plan".to_owned(),
-        released,
-        LAST_LIMIT,
-    )
+    match waiting {
+        None => Release::Now,
+        Some(pod) => {
+            let reason = format!("released once {pod} had its chance on the other nodes of its plan");
+            held(reason, released, LAST_LIMIT)
+        }
+    }
+}
+
+/// A pod that was planned onto a claim's node and has not found its place yet, there or elsewhere.
+fn unbound_pod(claim: &NodeClaim, state: &State) -> Option<ObjectKey> {
+    let name = claim.name();
+    let mut planned = state.pods_of_claim(&name);
+    let waits = |pod: &&ObjectKey| state.get::<Pod>(pod).is_some_and(|pod| pod.node_name.is_none());
+    planned.find(waits).cloned()
 }
 
 fn comes_last(claim: &NodeClaim) -> bool {
@@ -85,7 +93,7 @@ fn comes_last(claim: &NodeClaim) -> bool {
 }
 
 /// A claim's node is there and Ready, or was let go long ago.
-fn has_joined(claim: &NodeClaim, state: &State) -> bool {
+pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
     let Some(id) = &claim.status.provider_id else {
         return false;
     };
@@ -177,10 +185,18 @@ mod tests {
             release(&last, at(0), &joined, at(1)),
             held("released after the node of a", at(15))
         );
-        let released = state(&[claim("a", None, Some(2)), last.clone()], &["a", "b"]);
-        let reason = "waiting until the pods had their chance on the other nodes of its plan";
+        let mut released = state(&[claim("a", None, Some(2)), last.clone()], &["a", "b"]);
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
+        let pod = |node: Value, version: &str| -> Pod {
+            read(json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}))
+        };
+        released.apply(pod(Value::Null, "1"));
+        released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
+        let reason = "released once team/web had its chance on the other nodes of its plan";
         assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(7)));
         assert_eq!(release(&last, at(0), &released, at(7)), Release::Now);
+        released.apply(pod(json!("node-a"), "2"));
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
     }
 
     #[test]

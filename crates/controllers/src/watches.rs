@@ -9,7 +9,7 @@ use cloud::NodeClassKind;
 use model::{
     object::{
         CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
-        NodeClassReference, NodeOverlay, NodePool, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
+        NodeClassReference, NodeOverlay, NodePool, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
         PodDisruptionBudget, PodTemplate, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
         ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
     },

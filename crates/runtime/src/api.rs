@@ -1,19 +1,29 @@
 //! The API server, asked with our own patience: every call has a deadline, and only what may be repeated is.
 
+mod connect;
 mod error;
+mod observe;
 mod resource;
+mod target;
+mod transport;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::BodyExt;
+use http::Method;
 use kube::client::Body;
 use model::object::{Object, ObjectKey, Uid};
 use serde_json::{Value, json};
 
+use crate::{random::Random, rate::Rate};
+
+pub use connect::{ConnectError, connect};
 pub use error::ApiError;
+pub(crate) use error::with_causes;
+pub(crate) use observe::Counter;
+pub use observe::{Counts, Observation, Observer};
 pub use resource::Resource;
+use transport::{Call, Repeat, Transport};
 
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,23 +45,67 @@ pub struct Delete {
     pub grace_period_seconds: Option<i64>,
 }
 
+/// How the API server is asked.
+pub struct Options {
+    /// Who asks: `karpenter/<version>`. The server names our writes after the part before the slash.
+    pub user_agent: String,
+    /// How often at most; none: as often as we like.
+    pub rate: Option<Rate>,
+    /// How long any call may take, instead of 10 s for a question and 30 s for a change.
+    pub deadline: Option<Duration>,
+    /// For the length of pauses.
+    pub random: Random,
+    /// Who hears of every request.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Asked right before every write, and none is sent where it says no: whether we still lead.
+    pub may_write: Option<MayWrite>,
+}
+
+/// Whether we may write at this moment.
+pub type MayWrite = Arc<dyn Fn() -> bool + Send + Sync>;
+
+impl Options {
+    /// As often as we like, unobserved.
+    pub fn new(user_agent: &str) -> Self {
+        Self {
+            user_agent: user_agent.to_owned(),
+            rate: None,
+            deadline: None,
+            random: Random::seeded(0),
+            observer: None,
+            may_write: None,
+        }
+    }
+}
+
 /// The API server.
 #[derive(Clone)]
 pub struct Api {
-    client: kube::Client,
-    user_agent: Arc<str>,
+    transport: Arc<Transport>,
 }
 
-/// How long an answer may take.
-const DEADLINE: Duration = Duration::from_secs(30);
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("counts", &self.counts()).finish()
+    }
+}
 
 impl Api {
     /// Through a client, which must not retry by itself.
     pub fn new(client: kube::Client, user_agent: &str) -> Self {
+        Self::with(client, Options::new(user_agent))
+    }
+
+    /// Through a client, which must not retry by itself, and with options.
+    pub fn with(client: kube::Client, options: Options) -> Self {
         Self {
-            client,
-            user_agent: user_agent.into(),
+            transport: Arc::new(Transport::new(client, options)),
         }
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> Counts {
+        self.transport.counts()
     }
 
     /// An object.
@@ -60,7 +114,8 @@ impl Api {
         self.typed(Method::GET, &path, None, "application/json").await
     }
 
-    /// Creates an object. Its name makes the call safe to repeat, so there must be one.
+    /// Creates an object. Its name makes the call safe to repeat, so there must be one. When an answer is lost and the
+    /// name is then found taken, the object is taken for ours if it holds all that was sent.
     pub async fn create<T: Object>(&self, namespace: &str, object: &Value) -> Result<T, ApiError> {
         let path = Resource::of::<T>().collection(namespace);
         self.typed(Method::POST, &path, Some(object), "application/json").await
@@ -103,7 +158,7 @@ impl Api {
             .map(drop)
     }
 
-    /// Asks for the eviction of one incarnation of a pod.
+    /// Asks for the eviction of one incarnation of a pod, once: "too many requests" is the answer of a budget.
     pub async fn evict(&self, pod: &ObjectKey, uid: &Uid) -> Result<(), ApiError> {
         let path = format!("/api/v1/namespaces/{}/pods/{}/eviction", pod.namespace, pod.name);
         let body = json!({
@@ -116,7 +171,8 @@ impl Api {
             .map(drop)
     }
 
-    /// Any call, answered whole.
+    /// Any call, answered whole. Questions, patches, deletions and creations under a fixed name are repeated when the
+    /// server did not answer or was not able to; nothing else is.
     pub async fn call(
         &self,
         method: Method,
@@ -124,48 +180,31 @@ impl Api {
         body: Option<&Value>,
         content_type: &str,
     ) -> Result<Bytes, ApiError> {
-        let fault = |message: String| ApiError::transport(&method, path, message);
-        let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder()
-            .method(method.clone())
-            .uri(path)
-            .header("content-type", content_type)
-            .header("accept", "application/json")
-            .header("user-agent", &*self.user_agent)
-            .body(Body::from(bytes))
-            .map_err(|error| fault(error.to_string()))?;
-        let answer = async {
-            let response = self.client.send(request).await.map_err(|e| fault(e.to_string()))?;
-            let (head, body) = response.into_parts();
-            let bytes = body.collect().await.map_err(|e| fault(e.to_string()))?.to_bytes();
-            if head.status.is_success() {
-                return Ok(bytes);
-            }
-            Err(ApiError::status(&method, path, head.status.as_u16(), &bytes))
-        };
-        let timed = tokio::time::timeout(DEADLINE, answer).await;
-        timed.unwrap_or_else(|_| Err(fault(format!("no answer within {} s", DEADLINE.as_secs()))))
+        let call = Call::new(method, path, body, content_type);
+        self.transport.answer(&call).await
+    }
+
+    /// Any call, made once: whoever asks has a rhythm of their own.
+    pub(crate) async fn call_once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        content_type: &str,
+    ) -> Result<Bytes, ApiError> {
+        let mut call = Call::new(method, path, body, content_type);
+        call.repeat = Repeat::Never;
+        self.transport.answer(&call).await
     }
 
     /// Opens a stream of answers; the caller reads and bounds it.
     pub(crate) async fn stream(&self, path: &str) -> Result<Body, ApiError> {
-        let fault = |message: String| ApiError::transport(&Method::GET, path, message);
-        let request = Request::builder()
-            .uri(path)
-            .header("accept", "application/json")
-            .header("user-agent", &*self.user_agent)
-            .body(Body::empty())
-            .map_err(|error| fault(error.to_string()))?;
-        let opened = tokio::time::timeout(DEADLINE, self.client.send(request)).await;
-        let response = opened
-            .map_err(|_| fault("no answer".to_owned()))?
-            .map_err(|error| fault(error.to_string()))?;
-        let (head, body) = response.into_parts();
-        if head.status.is_success() {
-            return Ok(body);
-        }
-        let bytes = body.collect().await.map_err(|e| fault(e.to_string()))?.to_bytes();
-        Err(ApiError::status(&Method::GET, path, head.status.as_u16(), &bytes))
+        self.transport.open(path).await
+    }
+
+    /// For the length of pauses.
+    pub(crate) fn random(&self) -> &Random {
+        self.transport.random()
     }
 
     async fn typed<T: Object>(
@@ -176,7 +215,9 @@ impl Api {
         content_type: &str,
     ) -> Result<T, ApiError> {
         let bytes = self.call(method.clone(), path, body, content_type).await?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| ApiError::transport(&method, path, format!("unreadable answer: {error}")))
+        serde_json::from_slice(&bytes).map_err(|error| ApiError::unreadable(&method, path, "the answer", &error))
     }
 }
+
+#[cfg(test)]
+mod tests;

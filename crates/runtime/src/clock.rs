@@ -40,3 +40,18 @@ impl Clock {
         .unwrap_or(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_of_a_test_goes_on_with_tokios_time() {
+        let clock = Clock::starting_at("2026-11-16T03:00:00.25Z".parse().unwrap());
+        tokio::time::advance(Duration::from_millis(1500)).await;
+        assert_eq!(clock.now(), "2026-11-16T03:00:01.75Z".parse().unwrap());
+        assert_eq!(clock.now_in_seconds(), "2026-11-16T03:00:01Z".parse().unwrap());
+    }
+}

@@ -5,10 +5,17 @@
 
 pub mod api;
 pub mod clock;
+#[cfg(test)]
+mod double;
 pub mod engine;
 pub mod event;
+pub mod http;
+pub mod lease;
+pub mod log;
 pub mod metrics;
 pub mod queue;
+pub mod random;
+pub mod rate;
 pub mod settings;
 pub mod watch;
 

@@ -9,6 +9,8 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
+use crate::rate::{Rate, TokenBucket};
+
 /// How long failed work waits: doubling from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
@@ -32,6 +34,8 @@ pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
     backoff: Backoff,
+    /// How often failed work may be tried again, all keys together.
+    retries: Option<TokenBucket>,
 }
 
 #[derive(Debug)]
@@ -57,7 +61,15 @@ impl<K: Ord + Clone> Queue<K> {
             inner: Mutex::new(inner),
             changed: Notify::new(),
             backoff,
+            retries: None,
         }
+    }
+
+    /// A queue whose failed keys together come back no more often than a rate, as upstream's controllers have it.
+    #[must_use]
+    pub fn with_retries_at(mut self, rate: Rate) -> Self {
+        self.retries = Some(TokenBucket::new(rate));
+        self
     }
 
     /// Asks for work as soon as possible.
@@ -76,7 +88,13 @@ impl<K: Ord + Clone> Queue<K> {
     pub async fn next(&self) -> K {
         loop {
             let wait = match self.lock().take(Instant::now()) {
-                Ok(key) => return key,
+                Ok((key, more)) => {
+                    // Two additions may have left one wake-up only: whoever takes work wakes the next one.
+                    if more {
+                        self.changed.notify_one();
+                    }
+                    return key;
+                }
                 Err(next) => next,
             };
             let changed = self.changed.notified();
@@ -106,7 +124,8 @@ impl<K: Ord + Clone> Queue<K> {
         let mut inner = self.lock();
         let failures = inner.failures.entry(key.clone()).or_default();
         *failures += 1;
-        let delay = self.backoff.after(*failures);
+        let turn = self.retries.as_ref().and_then(|bucket| bucket.reserve(Duration::MAX));
+        let delay = self.backoff.after(*failures).max(turn.unwrap_or_default());
         inner.finish(key, Some(Instant::now() + delay));
         drop(inner);
         self.changed.notify_one();
@@ -140,8 +159,8 @@ impl<K: Ord + Clone> Inner<K> {
         self.by_time.insert((at, key));
     }
 
-    /// The first key that is due, or when the next one will be.
-    fn take(&mut self, now: Instant) -> Result<K, Option<Instant>> {
+    /// The first key that is due and whether others wait, or when the next one will be due.
+    fn take(&mut self, now: Instant) -> Result<(K, bool), Option<Instant>> {
         match self.by_time.first() {
             Some((at, _)) if *at > now => Err(Some(*at)),
             None => Err(None),
@@ -151,7 +170,7 @@ impl<K: Ord + Clone> Inner<K> {
                 };
                 self.due.remove(&key);
                 self.active.insert(key.clone(), None);
-                Ok(key)
+                Ok((key, !self.by_time.is_empty()))
             }
         }
     }
@@ -167,3 +186,6 @@ impl<K: Ord + Clone> Inner<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

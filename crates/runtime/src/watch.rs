@@ -1,14 +1,20 @@
 //! All objects of a kind, and every change of them, for ever: list in pages, watch from there, list again when the
 //! server has forgotten where we were.
+//!
+//! Nothing ends it: an object that cannot be read is named and left out, a broken connection is resumed where it broke,
+//! a kind that does not exist is asked for until it does.
+
+mod lines;
+mod list;
+mod stream;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use http_body_util::BodyExt;
 use model::object::{ObjectKey, ResourceVersion};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use tokio::time::sleep;
 
-use crate::{Api, ApiError, Resource};
+use crate::{Api, ApiError, Resource, random::Random};
 
 /// What a watch saw.
 #[derive(Debug)]
@@ -24,157 +30,177 @@ pub enum Observed<T> {
         /// As of when.
         version: ResourceVersion,
     },
-    /// The server did not answer as it should; the watch goes on.
+    /// The server did not answer as it should; the watch goes on. [`ApiError::is_missing_kind`]: there is no such kind
+    /// yet, said once. [`ApiError::is_unreadable`]: one object was left out.
     Failed(ApiError),
 }
+
+/// Reads an object from JSON.
+pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send + Sync>;
 
 /// How to watch a kind.
 pub struct Watched<T> {
     /// Where it lives.
     pub resource: Resource,
     /// Reads an object.
-    pub read: Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send>,
+    pub read: Read<T>,
     /// Names an object.
     pub key: fn(&T) -> ObjectKey,
 }
 
-const PAGE: usize = 500;
-/// The server ends a watch after this long, so that a dead connection is noticed.
-const WATCH_SECONDS: u64 = 290;
-const PAUSE: Duration = Duration::from_secs(1);
+/// Which objects of the kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Of one namespace; empty: of all.
+    pub namespace: String,
+    /// A label selector, such as `app=web`; empty: with any labels.
+    pub labels: String,
+    /// A field selector, such as `spec.nodeName=a`; empty: with any fields.
+    pub fields: String,
+}
 
-/// Follows a kind until the future is dropped.
-pub async fn follow<T>(api: &Api, mut watched: Watched<T>, mut see: impl FnMut(Observed<T>)) {
-    loop {
-        let mut version = match list(api, &mut watched, &mut see).await {
-            Ok(version) => version,
-            Err(error) => {
-                see(Observed::Failed(error));
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            }
-        };
-        while let Err(error) = watch(api, &mut watched, &mut version, &mut see).await {
-            let expired = error.is_expired();
-            if !expired {
-                see(Observed::Failed(error));
-                tokio::time::sleep(PAUSE).await;
-            }
-            if expired {
-                break;
+impl Selection {
+    /// The path of a list, up to where more can be asked.
+    fn path(&self, resource: &Resource) -> String {
+        let mut path = format!("{}?", resource.collection(&self.namespace));
+        for (name, value) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
+            if !value.is_empty() {
+                path = format!("{path}{name}={}&", escaped(value));
             }
         }
+        path
     }
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    metadata: PageMetadata,
-    #[serde(borrow, default)]
-    items: Vec<&'a RawValue>,
+/// A value as a query holds it.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+            _ => text.extend(['%', hex(byte >> 4), hex(byte & 15)]),
+        }
+    }
+    text
 }
 
+fn hex(digit: u8) -> char {
+    char::from_digit(digit.into(), 16).map_or('0', |digit| digit.to_ascii_uppercase())
+}
+
+/// How often a kind is asked for that does not exist.
+const MISSING: Duration = Duration::from_secs(30);
+
+/// Follows a kind until the future is dropped.
+pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>)) {
+    follow_some(api, watched, &Selection::default(), see).await;
+}
+
+/// Follows some objects of a kind until the future is dropped.
+pub async fn follow_some<T>(api: &Api, watched: Watched<T>, selection: &Selection, mut see: impl FnMut(Observed<T>)) {
+    let mut follower = Follower {
+        api,
+        path: selection.path(&watched.resource),
+        watched,
+        troubles: Troubles::new(api.random().clone()),
+    };
+    let mut missing = false;
+    loop {
+        let error = match follower.list(&mut see).await {
+            Ok(version) => {
+                missing = false;
+                follower.watch(version, &mut see).await
+            }
+            Err(error) => error,
+        };
+        if error.is_missing_kind() {
+            if !missing {
+                see(Observed::Failed(error));
+            }
+            missing = true;
+            sleep(MISSING).await;
+            continue;
+        }
+        // Forgotten versions are ordinary; they become a trouble when they are all we get.
+        let pause = follower.troubles.pause(&error);
+        if !error.is_expired() {
+            see(Observed::Failed(error));
+        }
+        sleep(pause).await;
+    }
+}
+
+/// A kind that is being followed.
+struct Follower<'a, T> {
+    api: &'a Api,
+    path: String,
+    watched: Watched<T>,
+    troubles: Troubles,
+}
+
+/// What went wrong since something last went well, and how long to wait therefore.
+struct Troubles {
+    random: Random,
+    in_a_row: u32,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(800);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl Troubles {
+    fn new(random: Random) -> Self {
+        Self { random, in_a_row: 0 }
+    }
+
+    fn over(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// The wait: none after a first expiry or a first break, then twice as long each time.
+    fn pause(&mut self, error: &ApiError) -> Duration {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        let asked = Duration::from_secs(error.retry_after_seconds.unwrap_or_default());
+        let doublings = match (self.in_a_row, error.code) {
+            (1, None | Some(410)) => return Duration::ZERO,
+            (troubles, _) => troubles.saturating_sub(1).min(16),
+        };
+        let pause = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+        self.random.jittered(pause, 1.0).max(asked)
+    }
+}
+
+/// What lists and watches read of every object, whatever its kind.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct PageMetadata {
+struct Metadata {
+    name: String,
+    namespace: String,
     resource_version: String,
     r#continue: String,
 }
 
-async fn list<T>(api: &Api, watched: &mut Watched<T>, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
-    let base = watched.resource.collection("");
-    let mut named = BTreeSet::new();
-    let mut next = String::new();
-    loop {
-        let path = format!("{base}?limit={PAGE}&continue={next}");
-        let bytes = api.call(http::Method::GET, &path, None, "application/json").await?;
-        let unreadable = |error: serde_json::Error| ApiError::transport(&http::Method::GET, &path, error.to_string());
-        let page: Page<'_> = serde_json::from_slice(&bytes).map_err(unreadable)?;
-        for item in page.items {
-            let object = (watched.read)(item.get().as_bytes()).map_err(unreadable)?;
-            named.insert((watched.key)(&object));
-            see(Observed::Applied(object));
-        }
-        next = page.metadata.r#continue;
-        if next.is_empty() {
-            let version = page.metadata.resource_version;
-            see(Observed::Listed {
-                named,
-                version: version.as_str().into(),
-            });
-            return Ok(version);
-        }
-    }
-}
-
 #[derive(Deserialize)]
-struct WatchEvent<'a> {
-    r#type: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
+struct Named {
+    #[serde(default)]
+    metadata: Metadata,
 }
 
-#[derive(Deserialize)]
-struct Bookmark {
-    metadata: PageMetadata,
-}
-
-/// Watches until the server ends it. An error that is not "expired" may be answered by watching again from `version`.
-async fn watch<T>(
-    api: &Api,
-    watched: &mut Watched<T>,
-    version: &mut String,
-    see: &mut impl FnMut(Observed<T>),
-) -> Result<(), ApiError> {
-    let base = watched.resource.collection("");
-    loop {
-        let path = format!(
-            "{base}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={version}"
-        );
-        let fault = |message: String| ApiError::transport(&http::Method::GET, &path, message);
-        let mut body = api.stream(&path).await?;
-        let mut buffer: Vec<u8> = Vec::new();
-        let idle = Duration::from_secs(WATCH_SECONDS + 10);
-        while let Some(frame) = tokio::time::timeout(idle, body.frame())
-            .await
-            .map_err(|_| fault("the watch went silent".to_owned()))?
-        {
-            let frame = frame.map_err(|error| fault(error.to_string()))?;
-            let Ok(data) = frame.into_data() else { continue };
-            buffer.extend_from_slice(&data);
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = buffer.drain(..=end).collect();
-                *version = one(&line, watched, see, &path)?;
-            }
-        }
+impl Named {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
     }
 }
 
-/// Takes in one line of a watch; returns the version it stands for.
-fn one<T>(
-    line: &[u8],
-    watched: &mut Watched<T>,
-    see: &mut impl FnMut(Observed<T>),
-    path: &str,
-) -> Result<String, ApiError> {
-    let unreadable = |error: serde_json::Error| ApiError::transport(&http::Method::GET, path, error.to_string());
-    let event: WatchEvent<'_> = serde_json::from_slice(line).map_err(unreadable)?;
-    let json = event.object.get();
-    if event.r#type == "ERROR" {
-        #[derive(Deserialize)]
-        struct Code {
-            code: u16,
-        }
-        let code = serde_json::from_str::<Code>(json).map_or(500, |status| status.code);
-        return Err(ApiError::status(&http::Method::GET, path, code, json.as_bytes()));
+impl<T> Follower<'_, T> {
+    /// An object that cannot be read is left out, and named so that somebody can repair it.
+    fn unreadable(&self, key: &ObjectKey, error: &serde_json::Error) -> ApiError {
+        ApiError::unreadable(&http::Method::GET, &self.path, &format!("the object {key}"), error)
     }
-    let bookmark: Bookmark = serde_json::from_str(json).map_err(unreadable)?;
-    if event.r#type != "BOOKMARK" {
-        let object = (watched.read)(json.as_bytes()).map_err(unreadable)?;
-        see(match event.r#type {
-            "DELETED" => Observed::Deleted(object),
-            _ => Observed::Applied(object),
-        });
+
+    fn fault(&self, message: String) -> ApiError {
+        ApiError::transport(&http::Method::GET, &self.path, message)
     }
-    Ok(bookmark.metadata.resource_version)
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,8 +127,7 @@ impl State {
 
     /// Closes the promise to a claim that now counts by itself, or never will.
     pub(crate) fn settle(&mut self, claim: &NodeClaim) {
-        let is_leaving = claim.metadata.is_deleting() || self.marks.is_to_be_deleted(&claim.metadata.name);
-        if claim.status.provider_id.is_some() || is_leaving {
+        if claim.status.provider_id.is_some() || self.is_leaving(claim) {
             self.ledger.release(&claim.name());
         }
     }
@@ -188,7 +187,8 @@ impl State {
 /// The instance types a claim names; none when it names none, and so admits any.
 fn admitted_types(claim: &NodeClaim) -> Option<BTreeSet<InstanceTypeName>> {
     let requirements = claim.spec.requirements.iter();
-    let mut named = requirements.filter(|requirement| *requirement.key == *INSTANCE_TYPE && *requirement.operator == *"In");
+    let mut named =
+        requirements.filter(|requirement| *requirement.key == *INSTANCE_TYPE && *requirement.operator == *"In");
     let names = named.next()?.values.iter();
     Some(names.map(|name| InstanceTypeName::from(name.clone())).collect())
 }

@@ -150,7 +150,11 @@ impl State {
         let is_marked = self.is_marked_for_deletion(member);
         Machine {
             pool: member.node_pool().cloned(),
-            capacity: if is_marked { ResourceList::EMPTY } else { member.capacity() },
+            capacity: if is_marked {
+                ResourceList::EMPTY
+            } else {
+                member.capacity()
+            },
             has_node: member.node.is_some(),
             has_claim: member.claim.is_some(),
             is_initialized: member.is_initialized(),

@@ -176,7 +176,28 @@ impl Cluster {
     fn run(&mut self, name: &str, command: &Command) -> Result<()> {
         let process = self.spawn(name, command)?;
         self.processes.push(process);
+        if name == "kube-apiserver" {
+            self.api_server = Some((self.processes.len() - 1, again(command)));
+        }
         Ok(())
+    }
+
+    /// Kills the API server and starts it again on the same port. Returns when it answers; what it remembered of recent
+    /// changes for watches is gone.
+    pub fn restart_api_server(&mut self) -> Result<()> {
+        let Some((at, command)) = self.api_server.take() else {
+            return Ok(());
+        };
+        if let Some(process) = self.processes.get_mut(at) {
+            process.kill();
+        }
+        let started = self.spawn("kube-apiserver", &command)?;
+        if let Some(process) = self.processes.get_mut(at) {
+            *process = started;
+        }
+        self.api_server = Some((at, command));
+        let server = self.server.clone();
+        self.await_answer("kube-apiserver", &server, "/readyz", API_SERVER_LIMIT)
     }
 
     fn await_health(&mut self, name: &str, address: &str) -> Result<()> {
@@ -212,4 +233,14 @@ impl Cluster {
             },
         )
     }
+}
+
+/// The same command once more: one that was started cannot be copied.
+fn again(command: &Command) -> Command {
+    let mut copy = Command::new(command.get_program());
+    copy.args(command.get_args());
+    if let Some(dir) = command.get_current_dir() {
+        copy.current_dir(dir);
+    }
+    copy
 }

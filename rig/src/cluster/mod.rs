@@ -29,6 +29,8 @@ const ACCOUNT: &str = "system:serviceaccount:kube-system:dovetail";
 pub struct Cluster {
     // Fields drop in this order: the processes before the guard that watches them.
     processes: Vec<Process>,
+    /// Which of them the API server is, and how it was started.
+    api_server: Option<(usize, Command)>,
     guard: Guard,
     state: PathBuf,
     binaries: PathBuf,
@@ -109,6 +111,7 @@ impl Cluster {
         let client = Client::new(server.clone(), TOKEN, &pki.ca_pem)?;
         let cluster = Self {
             processes: Vec::new(),
+            api_server: None,
             guard,
             state,
             binaries: binaries.to_path_buf(),

@@ -113,9 +113,7 @@ impl<'a> Member<'a> {
             (Some(node), _) => &node.spec.taints[..],
             (None, claim) => claim.map_or(&[][..], |claim| &claim.spec.taints),
         };
-        let starting = self
-            .claim
-            .filter(|_| !self.is_initialized() || self.is_rebooting());
+        let starting = self.claim.filter(|_| !self.is_initialized() || self.is_rebooting());
         let passes = |taint: &Taint| starting.is_some_and(|claim| is_passing(taint.view(), claim));
         taints.iter().filter(|taint| !passes(taint)).cloned().collect()
     }

@@ -47,31 +47,21 @@ pub(super) const RECONCILE: &[f64] = &[
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
 ];
 /// Powers of ten from 10 nanoseconds, controller-runtime's.
-pub(super) const WORKQUEUE: &[f64] = &[1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0];
+pub(super) const WORKQUEUE: &[f64] = &powers::<12>(10e-9, 10.0);
 /// Powers of 1.5 from a millisecond, operatorpkg's.
-pub(super) const REQUEST: &[f64] = &[
-    0.001,
-    0.0015,
-    0.00225,
-    0.003_375,
-    0.005_062_5,
-    0.007_593_75,
-    0.011_390_625,
-    0.017_085_937_5,
-    0.025_628_906_25,
-    0.038_443_359_375,
-    0.057_665_039_062_5,
-    0.086_497_558_593_75,
-    0.129_746_337_890_625,
-    0.194_619_506_835_937_5,
-    0.291_929_260_253_906_25,
-    0.437_893_890_380_859_375,
-    0.656_840_835_571_289_062_5,
-    0.985_261_253_356_933_593_75,
-    1.477_891_880_035_400_390_625,
-    2.216_837_820_053_100_585_937_5,
-];
+pub(super) const REQUEST: &[f64] = &powers::<20>(0.001, 1.5);
 /// Powers of two from half a second: how long conditions and terminations take.
 pub const TRANSITION: &[f64] = &[
     0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0,
 ];
+
+/// Made by repeated multiplication, as upstream makes them: the last digits of the bounds must agree.
+const fn powers<const N: usize>(start: f64, factor: f64) -> [f64; N] {
+    let mut bounds = [start; N];
+    let mut at = 1;
+    while at < N {
+        bounds[at] = bounds[at - 1] * factor;
+        at += 1;
+    }
+    bounds
+}

@@ -21,7 +21,7 @@ const SHOWN: [(f64, &str); 5] = [(0.0, "0"), (0.5, "0.5"), (0.9, "0.9"), (0.99, 
 
 /// Quantiles of what was lately observed.
 #[derive(Debug)]
-pub struct Quantiles {
+pub(super) struct Quantiles {
     began: Instant,
     spans: [Span; SPANS],
     sum: f64,
@@ -53,7 +53,7 @@ impl Default for Quantiles {
 
 impl Quantiles {
     /// Counts one observation, now.
-    pub fn observe(&mut self, value: f64) {
+    pub(super) fn observe(&mut self, value: f64) {
         let number = self.number();
         let at = usize::try_from(number).unwrap_or_default() % SPANS;
         if let Some(span) = self.spans.get_mut(at) {

@@ -1,0 +1,102 @@
+//! Which path gives which answer.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use hyper::body::{Body, Frame};
+
+use super::probe::{Probes, Verdict};
+use crate::{Metrics, metrics::Page, settings::MetricsProfile};
+
+/// What a port offers.
+#[derive(Debug)]
+pub enum Site {
+    /// `/metrics`.
+    Metrics {
+        /// What is counted.
+        metrics: Arc<Metrics>,
+        /// How much of it is shown.
+        profile: MetricsProfile,
+    },
+    /// `/healthz`, `/readyz`, and each of their checks below them.
+    Probes {
+        /// Whether the process is to be restarted.
+        healthz: Probes,
+        /// Whether it does its work.
+        readyz: Probes,
+    },
+}
+
+impl Site {
+    pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<Answer> {
+        let path = request.uri().path().trim_end_matches('/');
+        let query = request.uri().query().unwrap_or_default();
+        match self {
+            Self::Metrics { metrics, profile } if path == "/metrics" => {
+                let page = match *request.method() {
+                    Method::HEAD => None,
+                    _ => Some(metrics.page(*profile)),
+                };
+                respond(200, "text/plain; version=0.0.4; charset=utf-8", Answer::Page(page))
+            }
+            Self::Metrics { .. } => text(None),
+            Self::Probes { healthz, readyz } => {
+                text(probe(path, query, "/healthz", healthz).or_else(|| probe(path, query, "/readyz", readyz)))
+            }
+        }
+    }
+}
+
+fn probe(path: &str, query: &str, root: &str, probes: &Probes) -> Option<Verdict> {
+    let rest = path.strip_prefix(root)?;
+    match rest.strip_prefix('/') {
+        None if rest.is_empty() => Some(probes.all(query)),
+        None => None,
+        Some(name) => probes.one(name),
+    }
+}
+
+fn text(verdict: Option<Verdict>) -> Response<Answer> {
+    let (status, text) = verdict.unwrap_or((404, "404 page not found\n".to_owned()));
+    respond(status, "text/plain; charset=utf-8", Answer::Text(Some(text)))
+}
+
+fn respond(status: u16, content_type: &'static str, answer: Answer) -> Response<Answer> {
+    let mut response = Response::new(answer);
+    *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        header::HeaderValue::from_static("nosniff"),
+    );
+    response
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Said at once.
+    Text(Option<String>),
+    /// Written as it is sent.
+    Page(Option<Page>),
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = match self.get_mut() {
+            Self::Text(text) => text.take(),
+            Self::Page(page) => page.as_mut().and_then(Page::next),
+        };
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece.into()))))
+    }
+}

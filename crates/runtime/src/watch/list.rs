@@ -1,0 +1,64 @@
+//! Everything of a kind there is now, page by page.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use model::object::ObjectKey;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Follower, Metadata, Named, Observed, escaped};
+use crate::ApiError;
+
+const PAGE: usize = 500;
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+impl<T> Follower<'_, T> {
+    /// Shows every object and then the list; returns its version. A list whose pages expired half-way has named nothing:
+    /// the next one begins at the beginning.
+    pub(super) async fn list(&mut self, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
+        let mut named = BTreeSet::new();
+        let mut rest = String::new();
+        loop {
+            let path = format!("{}limit={PAGE}&continue={}", self.path, escaped(&rest));
+            let bytes = self.api.call(Method::GET, &path, None, "application/json").await?;
+            let page: Page<'_> = serde_json::from_slice(&bytes)
+                .map_err(|error| ApiError::unreadable(&Method::GET, &path, "the list", &error))?;
+            for item in page.items.unwrap_or_default() {
+                named.insert(self.show(item.get(), see));
+            }
+            rest = page.metadata.r#continue;
+            if rest.is_empty() {
+                let version = page.metadata.resource_version;
+                see(Observed::Listed {
+                    named,
+                    version: version.as_str().into(),
+                });
+                return Ok(version);
+            }
+        }
+    }
+
+    /// Shows one object; who cannot be read is there nevertheless.
+    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>)) -> ObjectKey {
+        match (self.watched.read)(json.as_bytes()) {
+            Ok(object) => {
+                let key = (self.watched.key)(&object);
+                see(Observed::Applied(object));
+                key
+            }
+            Err(error) => {
+                let key = serde_json::from_str::<Named>(json).map_or(ObjectKey::new("", ""), |named| named.key());
+                see(Observed::Failed(self.unreadable(&key, &error)));
+                key
+            }
+        }
+    }
+}

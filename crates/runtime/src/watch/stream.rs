@@ -1,0 +1,123 @@
+//! Every change from a version on, over as many connections as it takes.
+
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Follower, Named, Observed, lines::Lines};
+use crate::{ApiError, api::with_causes};
+
+/// The server ends a watch after this long, or up to a minute earlier so that not all end at once.
+const WATCH: Duration = Duration::from_secs(290);
+const SPREAD: u64 = 60;
+/// Nothing for this long means that the connection is dead.
+const SILENCE: Duration = Duration::from_mins(5);
+/// The same where bookmarks have been seen: the server sends one about every minute.
+const SILENCE_AFTER_BOOKMARK: Duration = Duration::from_secs(150);
+/// A watch that lasted this long was in order, whatever ended it.
+const STEADY: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: u16,
+}
+
+impl<T> Follower<'_, T> {
+    /// Watches until the server no longer knows the version we have seen, or the kind.
+    pub(super) async fn watch(&mut self, mut version: String, see: &mut impl FnMut(Observed<T>)) -> ApiError {
+        loop {
+            let began = Instant::now();
+            let ended = self.connection(&mut version, see).await;
+            if began.elapsed() >= STEADY {
+                self.troubles.over();
+            }
+            let error = match ended {
+                Ok(()) if began.elapsed() >= STEADY => continue,
+                Ok(()) => self.fault("the server ended the watch at once".to_owned()),
+                Err(error) => error,
+            };
+            if error.is_expired() || error.is_not_found() {
+                return error;
+            }
+            let pause = self.troubles.pause(&error);
+            see(Observed::Failed(error));
+            sleep(pause).await;
+        }
+    }
+
+    /// One connection, until the server ends it.
+    async fn connection(&mut self, version: &mut String, see: &mut impl FnMut(Observed<T>)) -> Result<(), ApiError> {
+        let seconds = WATCH.as_secs() - self.api.random().next() % SPREAD;
+        let path = format!(
+            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",
+            self.path
+        );
+        let mut body = self.api.stream(&path).await?;
+        let mut lines = Lines::default();
+        let mut patience = SILENCE;
+        loop {
+            let silent = || self.fault(format!("the watch was silent for {} s", patience.as_secs()));
+            let Some(frame) = timeout(patience, body.frame()).await.map_err(|_| silent())? else {
+                return Ok(());
+            };
+            let frame = frame.map_err(|error| self.fault(with_causes(&error)))?;
+            let Ok(data) = frame.into_data() else { continue };
+            lines
+                .take_in(&data)
+                .map_err(|_| self.fault("the watch sent a line without an end".to_owned()))?;
+            while let Some(line) = lines.next() {
+                if self.take_in(&line, version, see)? == Line::Bookmark {
+                    patience = SILENCE_AFTER_BOOKMARK;
+                }
+                self.troubles.over();
+            }
+        }
+    }
+
+    /// Takes in one line, and moves the version on to it.
+    fn take_in(
+        &mut self,
+        line: &[u8],
+        version: &mut String,
+        see: &mut impl FnMut(Observed<T>),
+    ) -> Result<Line, ApiError> {
+        let unreadable = |error| ApiError::unreadable(&Method::GET, &self.path, "a line of the watch", &error);
+        let event: Event<'_> = serde_json::from_slice(line).map_err(unreadable)?;
+        let json = event.object.get();
+        if event.r#type == "ERROR" {
+            let code = serde_json::from_str::<Code>(json).map_or(500, |status| status.code);
+            let (path, headers) = (&self.path, HeaderMap::new());
+            return Err(ApiError::status(&Method::GET, path, code, &headers, json.as_bytes()));
+        }
+        let named: Named = serde_json::from_str(json).map_err(unreadable)?;
+        let kind = if event.r#type == "BOOKMARK" {
+            Line::Bookmark
+        } else {
+            see(match (self.watched.read)(json.as_bytes()) {
+                Ok(object) if event.r#type == "DELETED" => Observed::Deleted(object),
+                Ok(object) => Observed::Applied(object),
+                Err(error) => Observed::Failed(self.unreadable(&named.key(), &error)),
+            });
+            Line::Change
+        };
+        *version = named.metadata.resource_version;
+        Ok(kind)
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Line {
+    Change,
+    Bookmark,
+}
