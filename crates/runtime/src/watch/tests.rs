@@ -46,8 +46,14 @@ async fn followed(seconds: u64, steps: Vec<Step>) -> (Vec<String>, Vec<String>) 
     let following = follow(&api, watched, move |observed| {
         noted.lock().unwrap().extend(in_words(&observed));
     });
+    let following = sendable(following);
     assert!(timeout(Duration::from_secs(seconds), following).await.is_err());
     (std::mem::take(&mut *seen.lock().unwrap()), asked(&log))
+}
+
+/// Watches run as tasks.
+fn sendable<F: Future<Output = ()> + Send>(future: F) -> F {
+    future
 }
 
 /// The requests show already where lists begin.
