@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use cloud::{CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairPolicy};
 use jiff::Timestamp;
 use model::{
-    object::{NodePool, Object, ProviderId},
+    object::{NodePool, ProviderId},
     snapshot::CatalogType,
 };
 use runtime::{Api, Clock, Engine, Event, Metrics, Recorder, Settings};
