@@ -8,9 +8,9 @@ use std::{
 
 use model::{
     instance_type::InstanceType,
-    object::{InstanceTypeName, NodePool},
+    object::{InstanceTypeName, NodePool, NodePoolName},
     resources::ResourceList,
-    snapshot::{Member, Snapshot},
+    snapshot::{CatalogType, Member, Snapshot},
     vocabulary::Vocabulary,
 };
 
