@@ -17,7 +17,9 @@ mod patch;
 pub mod provisioning;
 pub mod static_capacity;
 pub mod steering;
+mod team;
 pub mod watches;
 
 pub use cluster::{Cluster, Parts};
+pub use team::all;
 pub use controller::{Controller, Next, Problem, Work, run};

@@ -81,7 +81,8 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
 
 /// A pod that was planned onto a claim's node and has not found its place yet, there or elsewhere.
 fn unbound_pod(claim: &NodeClaim, state: &State) -> Option<ObjectKey> {
-    let mut planned = state.pods_of_claim(&claim.name());
+    let name = claim.name();
+    let mut planned = state.pods_of_claim(&name);
     let waits = |pod: &&ObjectKey| state.get::<Pod>(pod).is_some_and(|pod| pod.node_name.is_none());
     planned.find(waits).cloned()
 }

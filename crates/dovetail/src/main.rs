@@ -5,6 +5,7 @@ mod crds;
 mod document;
 mod failure;
 mod plan;
+mod run;
 mod terminal;
 mod version;
 
@@ -24,13 +25,14 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Run(run::Args),
     Plan(plan::Args),
     Crds(crds::Args),
     Version(version::Args),
 }
 
 fn main() -> ExitCode {
-    match answer(Cli::parse()).and_then(|answer| answer.print()) {
+    match answer(command()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
@@ -39,10 +41,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(cli: Cli) -> anyhow::Result<Answer> {
-    match cli.command {
-        Command::Plan(args) => plan::answer(&args),
-        Command::Crds(args) => crds::answer(&args).map(Answer::from),
-        Command::Version(args) => version::answer(&args).map(Answer::from),
+/// What is asked: a command, or nothing but what Karpenter's Deployment gives its container.
+fn command() -> Command {
+    let flags: Vec<String> = std::env::args().skip(1).collect();
+    if run::is_meant(&flags) {
+        return Command::Run(run::Args { flags });
+    }
+    Cli::parse().command
+}
+
+fn answer(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::answer(&args),
+        Command::Plan(args) => plan::answer(&args)?.print(),
+        Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
+        Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }
 }

@@ -1,35 +1,121 @@
 //! `dovetail run`: the autoscaler in a cluster.
 //!
-//! Two threads. On the edge: the lease and the probes, which must answer whatever else happens. In the middle: watches,
-//! state and controllers. Plans are computed on threads of their own. Losing the lease ends a term: everything that acts is
-//! dropped, and the next term begins with an empty state.
+//! Two threads that wait. On the edge: the lease and the probes, which must answer whatever else happens. In the middle:
+//! watches, state and controllers. Plans are computed on threads of their own. Losing the lease ends a term: everything
+//! that acts is dropped, and the next term begins with an empty state.
 
+mod edge;
+mod namespace;
 mod term;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
+use runtime::{Clock, Metrics, Settings, log};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+};
 
-/// Runs the autoscaler: watches the cluster, launches nodes for pods that find none, removes nodes that are to go
+use self::edge::Edge;
+
+/// Run the autoscaler: launch nodes for pods that find none, remove nodes that are to go.
 ///
 /// Flags and environment variables are Karpenter's: `dovetail run --log-level=debug` and `LOG_LEVEL=debug dovetail run` are
-/// the same. Without a command, but with Karpenter's environment, `dovetail` runs too: it drops into Karpenter's Deployment.
+/// the same. Without a command, but with Karpenter's flags or environment, `dovetail` runs too: it drops into Karpenter's
+/// Deployment.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
 pub(crate) struct Args {
     /// Karpenter's flags
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    flags: Vec<String>,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAG")]
+    pub(crate) flags: Vec<String>,
+}
+
+/// Variables of which any says that Karpenter's Deployment started us.
+const DEPLOYED: &[&str] = &[
+    "KUBERNETES_SERVICE_HOST",
+    "KARPENTER_SERVICE",
+    "FEATURE_GATES",
+    "METRICS_PORT",
+    "HEALTH_PROBE_PORT",
+    "LEADER_ELECTION_NAMESPACE",
+    "SYSTEM_NAMESPACE",
+];
+
+/// A variable of the environment.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment comes in")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whether a command line without a command is Karpenter's: it has its flags, or only its environment.
+pub(crate) fn is_meant(args: &[String]) -> bool {
+    let asks = |arg: &String| matches!(arg.as_str(), "-h" | "--help" | "-V" | "--version");
+    match args.first() {
+        Some(first) => first.starts_with('-') && !asks(first),
+        None => DEPLOYED.iter().any(|name| variable(name).is_some()),
+    }
 }
 
 /// Runs until a signal asks for the end.
 pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
-    let _ = &args.flags;
-    let settings = runtime::Settings::default();
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    if args.flags.iter().any(|flag| flag == "--help" || flag == "-h") {
+        print_usage();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (settings, notices) = Settings::parse(args.flags.iter().cloned(), variable)?;
+    let clock = Clock::system();
+    log::start(&settings, env!("CARGO_PKG_VERSION"), clock.clone(), variable)?;
+    for notice in notices {
+        tracing::info!("{notice}");
+    }
+    let process = Process {
+        settings: Arc::new(settings),
+        metrics: Arc::new(Metrics::default()),
+        clock,
+    };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), karpenter = api::KARPENTER_VERSION, "starting dovetail");
+    let edge = Edge::start(&process)?;
+    let middle = Builder::new_current_thread()
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    runtime.block_on(term::serve(settings))?;
-    Ok(ExitCode::SUCCESS)
+    let ended = middle.block_on(async {
+        tokio::select! {
+            ended = term::terms(&process, &edge) => ended,
+            asked = stop_asked() => asked,
+        }
+    });
+    // Whatever acts ends here; only then may somebody else lead.
+    drop(middle);
+    edge.stop();
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// What all parts of the process share.
+#[derive(Clone)]
+struct Process {
+    settings: Arc<Settings>,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+}
+
+/// How we name ourselves to the API server: upstream's name, so that audit rules and field managers stay the same.
+const USER_AGENT: &str = concat!("karpenter/", env!("CARGO_PKG_VERSION"));
+
+async fn stop_asked() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping: the lease is given back");
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "this is what was asked for")]
+fn print_usage() {
+    println!("{}", runtime::settings::usage());
 }

@@ -101,6 +101,7 @@ pub trait Object: Serialize + DeserializeOwned + Clone + PartialEq + 'static {
     fn from_json(json: &[u8], pool: &mut Sharing) -> serde_json::Result<Self> {
         let mut object: Self = serde_json::from_slice(json)?;
         object.share(pool);
+        pool.release_when_grown();
         Ok(object)
     }
 

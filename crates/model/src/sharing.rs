@@ -1,7 +1,8 @@
 //! What many objects have in common, held once: label sets, pod specs, conditions, names.
 //!
 //! A watch parses each object on its own, so a thousand replicas arrive as a thousand equal specs. The pool replaces each
-//! equal part by the allocation it saw first. It holds on to what it saw until [`Sharing::release_unused`].
+//! equal part by the allocation it saw first. What no object holds any more it lets go of by itself, whenever it has grown
+//! to twice of what it kept the last time: nobody has to remember to call [`Sharing::release_unused`].
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
@@ -24,7 +25,12 @@ pub struct Sharing {
     spreads: Pool<[TopologySpreadConstraint]>,
     container_statuses: Pool<[ContainerStatus]>,
     requirements: Pool<[NodeSelectorRequirement]>,
+    /// How many parts were in use when it last looked.
+    kept: usize,
 }
+
+/// A pool smaller than this is not worth looking through.
+const RELEASE_LEAST: usize = 4096;
 
 #[derive(Debug)]
 struct Pool<T: ?Sized>(HashSet<Arc<T>>);
@@ -74,6 +80,34 @@ impl Sharing {
             + self.labels.release_unused()
             + self.text_lists.release_unused()
             + self.texts.release_unused()
+    }
+
+    /// How many parts it holds.
+    pub fn len(&self) -> usize {
+        self.texts.0.len()
+            + self.text_lists.0.len()
+            + self.labels.0.len()
+            + self.owners.0.len()
+            + self.pod_specs.0.len()
+            + self.affinities.0.len()
+            + self.containers.0.len()
+            + self.tolerations.0.len()
+            + self.spreads.0.len()
+            + self.container_statuses.0.len()
+            + self.requirements.0.len()
+    }
+
+    /// True when it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lets go of what is unused once it may be half of everything, so that looking costs little per object.
+    pub(crate) fn release_when_grown(&mut self) {
+        if self.len() > RELEASE_LEAST.max(2 * self.kept) {
+            self.release_unused();
+            self.kept = self.len();
+        }
     }
 
     pub(crate) fn text(&mut self, text: &mut Text) {
@@ -164,5 +198,28 @@ impl Sharing {
 fn share_list<T: Eq + Hash>(pool: &mut Pool<[T]>, list: &mut List<T>) {
     if !list.is_empty() && !pool.known(&mut list.0) {
         pool.add(&list.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Node, Object};
+
+    #[test]
+    fn parts_that_no_object_holds_are_let_go_without_being_asked() {
+        let mut pool = Sharing::default();
+        let read = |pool: &mut Sharing, at: usize| {
+            let json = format!(r#"{{"metadata":{{"name":"n{at}","labels":{{"app":"a{at}"}}}}}}"#);
+            Node::from_json(json.as_bytes(), pool).unwrap()
+        };
+        let kept: Vec<Node> = (0..100).map(|at| read(&mut pool, at)).collect();
+        for at in 100..10 * RELEASE_LEAST {
+            drop(read(&mut pool, at));
+        }
+        assert!(pool.len() <= RELEASE_LEAST, "{} parts", pool.len());
+        let parts = pool.len();
+        assert_eq!(read(&mut pool, 7).metadata.labels, kept[7].metadata.labels);
+        assert_eq!(pool.len(), parts, "what is in use is still shared");
     }
 }

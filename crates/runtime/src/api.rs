@@ -57,7 +57,12 @@ pub struct Options {
     pub random: Random,
     /// Who hears of every request.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Asked right before every write, and none is sent where it says no: whether we still lead.
+    pub may_write: Option<MayWrite>,
 }
+
+/// Whether we may write at this moment.
+pub type MayWrite = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Options {
     /// As often as we like, unobserved.
@@ -68,6 +73,7 @@ impl Options {
             deadline: None,
             random: Random::seeded(0),
             observer: None,
+            may_write: None,
         }
     }
 }

@@ -1,8 +1,16 @@
 //! Events people read with `kubectl describe`: upstream's source, reasons and messages, said once.
 
+mod correlate;
+mod recent;
+mod recorder;
+mod sink;
+
 use std::time::Duration;
 
 use model::object::{Object, ResourceVersion, Text, Uid};
+
+pub use recorder::Recorder;
+pub use sink::record;
 
 /// Whether an event is good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +36,15 @@ pub struct Reference {
     pub uid: Uid,
     /// As of when.
     pub resource_version: ResourceVersion,
+}
+
+impl EventKind {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
 }
 
 impl Reference {
@@ -81,16 +98,28 @@ pub struct Event {
 impl Event {
     /// An event that is not repeated within two minutes for the same object.
     pub fn new<T: Object>(object: &T, kind: EventKind, reason: &str, message: String) -> Self {
+        Self::about(Reference::to(object), kind, reason, message).deduped_by(vec![object.metadata().uid.to_string()])
+    }
+
+    /// An event about anything that can be named. It is said each time.
+    pub fn about(object: Reference, kind: EventKind, reason: &str, message: String) -> Self {
         Self {
-            object: Reference::to(object),
+            object,
             kind,
             reason: reason.into(),
             message,
-            dedupe: vec![object.metadata().uid.to_string()],
+            dedupe: Vec::new(),
             quiet: Duration::from_mins(2),
             bucket: None,
             component: COMPONENT.into(),
         }
+    }
+
+    /// Said by somebody else than the controllers.
+    #[must_use]
+    pub fn said_by(mut self, component: &str) -> Self {
+        self.component = component.into();
+        self
     }
 
     /// With other values to tell repetitions by.
@@ -112,24 +141,5 @@ impl Event {
     pub fn within(mut self, bucket: Bucket) -> Self {
         self.bucket = Some(bucket);
         self
-    }
-}
-
-/// Takes events and sees that they reach the API server, in order and not too often.
-#[derive(Debug, Clone)]
-pub struct Recorder {
-    events: tokio::sync::mpsc::Sender<Event>,
-}
-
-impl Recorder {
-    /// A recorder, and what it records.
-    pub fn new(size: usize) -> (Self, tokio::sync::mpsc::Receiver<Event>) {
-        let (events, received) = tokio::sync::mpsc::channel(size);
-        (Self { events }, received)
-    }
-
-    /// Says that something happened. Never waits; when too much happens at once, events are lost rather than work.
-    pub fn publish(&self, event: Event) {
-        let _ = self.events.try_send(event);
     }
 }

@@ -10,6 +10,7 @@ mod double;
 pub mod engine;
 pub mod event;
 pub mod http;
+pub mod lease;
 pub mod log;
 pub mod metrics;
 pub mod queue;

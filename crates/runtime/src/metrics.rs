@@ -177,7 +177,7 @@ impl Metrics {
             sources
                 .iter()
                 .filter_map(Weak::upgrade)
-                .flat_map(|source| source.sheets()),
+                .flat_map(|source| source.sheets(profile)),
         );
         Page::new(sheets, profile)
     }

@@ -19,6 +19,8 @@ use crate::{Api, ApiError, Resource, random::Random};
 /// What a watch saw.
 #[derive(Debug)]
 pub enum Observed<T> {
+    /// A list begins: the server is about to be asked.
+    Listing,
     /// An object is new or changed.
     Applied(T),
     /// An object is gone; this is its last version.
@@ -36,7 +38,7 @@ pub enum Observed<T> {
 }
 
 /// Reads an object from JSON.
-pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send>;
+pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send + Sync>;
 
 /// How to watch a kind.
 pub struct Watched<T> {

@@ -133,7 +133,10 @@ mod tests {
             let key = ObjectKey::cluster_scoped("p");
             tombstones.bury(key.clone(), uid.into(), version.into());
             let covers = tombstones.covers(&key, &pod(new_uid, new_version));
-            assert_eq!(covers, expected, "{uid} gone at {version}, {new_uid} seen at {new_version}");
+            assert_eq!(
+                covers, expected,
+                "{uid} gone at {version}, {new_uid} seen at {new_version}"
+            );
         }
     }
 
@@ -160,7 +163,13 @@ mod tests {
 
     #[test]
     fn later_of_two_versions_is_the_one_that_says_more() {
-        let cases = [("7", "8", "8"), ("8", "7", "8"), ("", "7", "7"), ("7", "", "7"), ("x", "y", "x")];
+        let cases = [
+            ("7", "8", "8"),
+            ("8", "7", "8"),
+            ("", "7", "7"),
+            ("7", "", "7"),
+            ("x", "y", "x"),
+        ];
         for (one, other, expected) in cases {
             let (one, other) = (ResourceVersion::from(one), ResourceVersion::from(other));
             assert_eq!(*later(&one, &other), ResourceVersion::from(expected));

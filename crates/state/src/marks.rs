@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -73,10 +74,7 @@ impl State {
         let known = self.get::<NodeClaim>(&key(claim)).cloned()?;
         let name = known.metadata.name.clone();
         self.marks.pending_disruption.remove(&name);
-        self.marks
-            .to_be_deleted
-            .insert(name)
-            .then(|| self.remarked(&known))
+        self.marks.to_be_deleted.insert(name).then(|| self.remarked(&known))
     }
 
     /// Takes the mark back: the machine stays. One that is being deleted in the API goes all the same.
@@ -103,9 +101,13 @@ impl State {
     /// Keeps a machine that got pods in a plan from being disrupted for a while; again, for longer. Nothing when there is
     /// no such machine. `id` is its provider ID, or the name of a node that has none.
     pub fn nominate(&mut self, id: &str, now: Timestamp, window: Duration) {
-        let until = SignedDuration::try_from(window).ok().and_then(|window| now.checked_add(window).ok());
+        let until = SignedDuration::try_from(window)
+            .ok()
+            .and_then(|window| now.checked_add(window).ok());
         if self.machine(id).is_some() {
-            self.marks.nominated_until.insert(id.into(), until.unwrap_or(Timestamp::MAX));
+            self.marks
+                .nominated_until
+                .insert(id.into(), until.unwrap_or(Timestamp::MAX));
         }
     }
 
@@ -143,12 +145,12 @@ impl State {
     }
 
     /// The machine of a claim counts differently now; whoever listens hears of the claim, which is as it was.
-    fn remarked(&mut self, claim: &std::sync::Arc<NodeClaim>) -> Change {
+    fn remarked(&mut self, claim: &Arc<NodeClaim>) -> Change {
         if let Some(id) = machine_of_claim(claim).cloned() {
             self.recount(&id);
         }
         self.settle(claim);
-        let same = Some(std::sync::Arc::clone(claim));
+        let same = Some(Arc::clone(claim));
         Change::NodeClaim(Transition {
             before: same.clone(),
             after: same,

@@ -78,7 +78,12 @@ impl State {
 
     /// Notes that a place was found for a pod: on machines of a pool, or on a node of somebody else's. Returns how long it
     /// waited for the decision, if it is the first. Nothing for a pod that is bound: it moves, it does not wait.
-    pub fn mark_schedulable(&mut self, pod: &ObjectKey, pool: Option<&NodePoolName>, now: Timestamp) -> Option<Duration> {
+    pub fn mark_schedulable(
+        &mut self,
+        pod: &ObjectKey,
+        pool: Option<&NodePoolName>,
+        now: Timestamp,
+    ) -> Option<Duration> {
         if self.get::<Pod>(pod)?.node_name.is_some() {
             return None;
         }

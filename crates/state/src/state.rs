@@ -1,6 +1,7 @@
 //! The fold itself: which kinds are tracked, and what is asked of them.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -14,7 +15,8 @@ use model::{
 };
 
 use crate::{
-    Change, Store, Transition, ledger::Ledger, listing::Waits, machines::Machines, marks::Marks, pod_times::PodTimings,
+    Change, Store, Transition, freshness::order, ledger::Ledger, listing::Waits, machines::Machines, marks::Marks,
+    pod_times::PodTimings,
 };
 
 /// Calls a macro with every tracked kind: the field it has in a snapshot, and its type.
@@ -275,8 +277,9 @@ impl State {
     /// Takes in a version of a node class.
     pub fn apply_node_class(&mut self, class: NodeClass) -> Option<Change> {
         let reference = class.reference();
-        let known = self.node_classes.get(&reference);
-        if known.is_some_and(|known| known.metadata.resource_version == class.metadata.resource_version) {
+        let known = self.node_classes.get(&reference).map(|known| &known.metadata);
+        let order = known.and_then(|known| order(&class.metadata.resource_version, &known.resource_version));
+        if order.is_some_and(|order| order != Ordering::Greater) {
             return None;
         }
         let after = Arc::new(class);

@@ -277,8 +277,12 @@ impl<T: Object> Store<T> {
             .map(|(key, object)| (key.clone(), object.metadata().uid.clone()))
             .collect();
         let mut transitions = Vec::new();
+        let is_number = matches!(version, ResourceVersion::Number(_));
         for (key, uid) in gone {
-            self.tombstones.bury(key.clone(), uid, version.clone());
+            // Without an order nobody can tell whether the object came after the list; then the watch will name it again.
+            if is_number {
+                self.tombstones.bury(key.clone(), uid, version.clone());
+            }
             transitions.push(self.put(key, None));
         }
         transitions
@@ -315,10 +319,7 @@ impl<T: Object> Store<T> {
 
     fn regroup(&mut self, before: Option<&Arc<T>>, after: Option<&Arc<T>>) {
         for (of, index) in T::GROUPINGS.iter().zip(&mut self.groups) {
-            let (old, new) = (
-                before.and_then(|before| of(before)),
-                after.and_then(|after| of(after)),
-            );
+            let (old, new) = (before.and_then(|before| of(before)), after.and_then(|after| of(after)));
             if let Some((name, object)) = old.zip(before).filter(|_| old != new) {
                 leave(index, name, object);
             }

@@ -186,22 +186,24 @@ impl Controller for Reboot {
         }
     }
 
-    /// A claim with a reboot, and its node when it comes back.
+    /// A claim with a reboot, its node when it comes back, and pods that have left it.
     fn concerns(&self, change: &Change, state: &State) -> Vec<NodeClaimName> {
-        let has_reboot = |claim: &NodeClaim| claim.condition(REBOOTING).is_some();
-        match change {
-            Change::NodeClaim(claim) => {
-                let latest = claim.latest().filter(|claim| has_reboot(claim));
-                latest.map(|claim| claim.name()).into_iter().collect()
-            }
-            Change::Node(node) if is_back(node) => {
-                let id = node.latest().and_then(|node| node.spec.provider_id.as_ref());
-                let claims = id.into_iter().flat_map(|id| state.claims_of_provider_id(id.as_str()));
-                let rebooting = claims.filter(|claim| has_reboot(claim));
-                rebooting.map(|claim| claim.name()).collect()
+        let claims = match change {
+            Change::NodeClaim(claim) => claim.latest().into_iter().collect(),
+            Change::Node(node) if is_back(node) => node.latest().map(|node| claims_of(state, node)).unwrap_or_default(),
+            Change::Pod(pod) if pod.is_gone() => {
+                let name = pod.latest().and_then(|pod| pod.node_name.as_ref());
+                let node = name.and_then(|name| state.get::<Node>(&ObjectKey::cluster_scoped(name.as_str())));
+                node.map(|node| claims_of(state, node)).unwrap_or_default()
             }
             _ => Vec::new(),
-        }
+        };
+        let has_reboot = |claim: &&Arc<NodeClaim>| claim.condition(REBOOTING).is_some();
+        claims
+            .into_iter()
+            .filter(has_reboot)
+            .map(|claim| claim.name())
+            .collect()
     }
 
     async fn reconcile(&self, cluster: &Cluster, name: &NodeClaimName) -> Result<Next, Problem> {
@@ -221,6 +223,13 @@ impl Controller for Reboot {
         }
         Ok(Next::Again)
     }
+}
+
+fn claims_of<'a>(state: &'a State, node: &Node) -> Vec<&'a Arc<NodeClaim>> {
+    let id = node.spec.provider_id.as_ref();
+    id.into_iter()
+        .flat_map(|id| state.claims_of_provider_id(id.as_str()))
+        .collect()
 }
 
 fn observe(state: &State, name: &NodeClaimName) -> Result<Option<Seen>, Problem> {

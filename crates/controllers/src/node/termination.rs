@@ -19,7 +19,7 @@ use state::{Change, State, Transition};
 
 use self::{
     observe::{Seen, observe},
-    stage::{Stage, Volumes},
+    stage::Stage,
 };
 use super::{Evictions, claim_of, events, is_leaving};
 use crate::{Cluster, Controller, Next, Problem, patch::Lock};

@@ -1,5 +1,6 @@
 //! What happens to the pods, the volumes and the machine of a node that goes away, told against an API server.
 
+mod bad_days;
 mod crash;
 mod eviction;
 mod reboot;
@@ -62,6 +63,8 @@ async fn node_is_closed_drained_tier_by_tier_and_let_go_after_its_machine() {
     assert_eq!(world.metrics.nodes_terminated_total.value(["default", "z"]), 1.0);
     assert_eq!(world.metrics.nodes_drained_total.value(["default"]), 1.0);
     assert_eq!(world.metrics.pods_drained_total.value(["Forceful Termination"]), 4.0);
+    let writes = "claim's deletion, taint, two writes of its conditions, four evictions, finalizer";
+    assert_eq!(world.server.writes(), 9, "{writes}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -79,7 +79,7 @@ pub(super) struct Types {
 }
 
 impl Types {
-    fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
         let catalog = snapshot.catalog();
         let mut built = |entry: &Arc<CatalogType>| Arc::new(entry.instance_type(vocabulary));
         let shared = catalog.instance_types.iter().map(&mut built).collect();

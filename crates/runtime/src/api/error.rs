@@ -39,6 +39,8 @@ struct Details {
 
 /// What we say in the server's place about an object that is not what it should be.
 const UNREADABLE: &str = "Unreadable";
+/// What we say in the server's place about a write that we kept to ourselves.
+const NOT_LEADING: &str = "NotLeading";
 
 /// An answer that is not a Status, say from a proxy, is quoted up to here.
 const QUOTED: usize = 300;
@@ -59,6 +61,17 @@ impl ApiError {
         Self {
             reason: UNREADABLE.to_owned(),
             ..Self::transport(method, path, format!("{what} cannot be read: {error}"))
+        }
+    }
+
+    pub(crate) fn not_leading(method: &Method, path: &str) -> Self {
+        Self {
+            reason: NOT_LEADING.to_owned(),
+            ..Self::transport(
+                method,
+                path,
+                "not sent: another replica may be the leader by now".to_owned(),
+            )
         }
     }
 
@@ -98,6 +111,11 @@ impl ApiError {
         self.code.is_none() && self.reason == UNREADABLE
     }
 
+    /// It was not sent, because we no longer lead.
+    pub fn is_not_leading(&self) -> bool {
+        self.code.is_none() && self.reason == NOT_LEADING
+    }
+
     /// The object changed since it was read, or a precondition failed.
     pub fn is_conflict(&self) -> bool {
         self.code == Some(409) && self.reason != "AlreadyExists"
@@ -131,7 +149,7 @@ impl ApiError {
     /// The same call may well succeed later: nobody answered, or the server was not able to.
     pub fn is_passing(&self) -> bool {
         match self.code {
-            None => self.reason != UNREADABLE,
+            None => self.reason.is_empty(),
             Some(code) => matches!(code, 429 | 500 | 502 | 503 | 504),
         }
     }

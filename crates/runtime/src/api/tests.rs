@@ -220,3 +220,20 @@ async fn every_request_is_observed_also_those_without_an_answer() {
     assert_eq!(*noted.0.lock().unwrap(), expected);
     assert!(log.all().iter().all(|asked| asked.user_agent == "karpenter/1.15.0"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_no_longer_leads_looks_but_does_not_write() {
+    let (client, log) = scripted([say(503, ""), say(200, NODE)]);
+    let leads = Arc::new(Mutex::new(true));
+    let asked = Arc::clone(&leads);
+    let options = Options {
+        // The answer holds for one question only, so the repetition meets a replica that has lost.
+        may_write: Some(Arc::new(move || std::mem::take(&mut *asked.lock().unwrap()))),
+        ..Options::new("karpenter/1.15.0")
+    };
+    let api = Api::with(client, options);
+    let error = api.delete::<Node>(&key(), &Delete::default()).await.unwrap_err();
+    assert!(error.is_not_leading());
+    api.get::<Node>(&key()).await.unwrap();
+    assert_eq!(log.lines(), ["DELETE /api/v1/nodes/a", "GET /api/v1/nodes/a"]);
+}

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    Options,
+    MayWrite, Options,
     error::{ApiError, with_causes},
     observe::{Counters, Counts, Nobody, Observation, Observer},
     target::Target,
@@ -52,6 +52,7 @@ pub(super) struct Transport {
     slots: Semaphore,
     random: Random,
     observer: Arc<dyn Observer>,
+    may_write: Option<MayWrite>,
     counters: Counters,
 }
 
@@ -126,6 +127,7 @@ impl Transport {
             slots: Semaphore::new(AT_ONCE),
             random: options.random,
             observer: options.observer.unwrap_or_else(|| Arc::new(Nobody)),
+            may_write: options.may_write,
             counters: Counters::default(),
         }
     }
@@ -226,6 +228,9 @@ impl Transport {
     }
 
     async fn send(&self, call: &Call<'_>) -> Result<(http::StatusCode, HeaderMap, Body), ApiError> {
+        if call.is_write() && self.may_write.as_ref().is_some_and(|may_write| !may_write()) {
+            return Err(ApiError::not_leading(&call.method, call.path));
+        }
         let request = self.request(call)?;
         let counter = if call.is_write() {
             &self.counters.writes

@@ -1,7 +1,7 @@
 //! What `/metrics` answers: all families by name, written piece by piece, so that a large cluster does not have to fit
 //! into memory a second time as text.
 
-use std::{fmt, iter::Peekable, vec};
+use std::{borrow::Cow, fmt, iter::Peekable, vec};
 
 use super::{family::About, text};
 use crate::settings::MetricsProfile;
@@ -41,20 +41,37 @@ impl Sheet {
     pub fn drawn(about: About, draw: Draw) -> Self {
         Self { about, draw }
     }
+
+    /// The samples of each of many things, written as they are sent.
+    pub fn each<T: Send + 'static>(
+        about: About,
+        mut things: impl Iterator<Item = T> + Send + 'static,
+        write: impl Fn(&About, &T, &mut String) + Send + 'static,
+    ) -> Self {
+        let own = about.clone();
+        let draw = move |out: &mut String| {
+            let next = things.next();
+            if let Some(thing) = &next {
+                write(&own, thing, out);
+            }
+            next.is_some()
+        };
+        Self::drawn(about, Box::new(draw))
+    }
 }
 
 /// Gives sheets beside those of the families that [`crate::Metrics`] keeps.
 pub trait Source: Send + Sync {
-    /// What there is to show, now.
-    fn sheets(&self) -> Vec<Sheet>;
+    /// What there is to show, now. What the profile does not show need not be given.
+    fn sheets(&self, profile: MetricsProfile) -> Vec<Sheet>;
 }
 
 /// The page: an iterator over its pieces.
 #[derive(Debug)]
 pub struct Page {
     sheets: Peekable<vec::IntoIter<Sheet>>,
-    /// Whether the family at the front has been told.
-    is_told: bool,
+    /// The family that was told last. Sheets of one family may be several.
+    told: Cow<'static, str>,
 }
 
 impl Page {
@@ -64,7 +81,7 @@ impl Page {
         sheets.sort_by(|one, two| one.about.name.cmp(&two.about.name));
         Self {
             sheets: sheets.into_iter().peekable(),
-            is_told: false,
+            told: Cow::default(),
         }
     }
 }
@@ -78,19 +95,19 @@ impl Iterator for Page {
             && let Some(sheet) = self.sheets.peek_mut()
         {
             let before = piece.len();
-            if !self.is_told {
+            let is_told = self.told == sheet.about.name;
+            if !is_told {
                 text::header(&mut piece, &sheet.about.name, sheet.about.help, sheet.about.kind.name());
             }
             let told = piece.len();
             let more = (sheet.draw)(&mut piece);
             if piece.len() == told {
                 piece.truncate(before);
-            } else {
-                self.is_told = true;
+            } else if !is_told {
+                self.told = sheet.about.name.clone();
             }
             if !more {
                 self.sheets.next();
-                self.is_told = false;
             }
         }
         (!piece.is_empty()).then_some(piece)

@@ -219,14 +219,11 @@ fn the_build_is_told_with_upstreams_labels() {
 struct Pods(Drawn<2>, usize);
 
 impl Source for Pods {
-    fn sheets(&self) -> Vec<Sheet> {
-        let (about, most, mut next) = (self.0.about().clone(), self.1, 0);
-        let draw = move |out: &mut String| {
-            about.sample(out, &[format!("pod-{next}"), "ns".to_owned()], 1.0);
-            next += 1;
-            next < most
+    fn sheets(&self, _: MetricsProfile) -> Vec<Sheet> {
+        let write = |about: &About, pod: &usize, out: &mut String| {
+            about.sample(out, &[format!("pod-{pod}"), "ns".to_owned()], 1.0);
         };
-        vec![Sheet::drawn(self.0.about().clone(), Box::new(draw))]
+        vec![Sheet::each(self.0.about().clone(), 0..self.1, write)]
     }
 }
 

@@ -1,18 +1,22 @@
 //! Registering: the claim's node has come, gets what the claim wants, and is opened to pods.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use api::{condition::names::nodeclaim, finalizers, labels, taints};
 use cloud::{HookResult, RegistrationHook};
-use model::object::{ConditionStatus, List, Map, Node, NodeClaim, Object, OwnerReference, Taint, Text};
+use model::object::{ConditionStatus, List, Node, NodeClaim, Object, OwnerReference, Taint};
 use runtime::{Event, EventKind};
 use tokio::task::JoinSet;
 
-use super::{Lifecycle, Pass, Release, Step, initialization, launch::overlaid, pass, release, step::Answer};
+use super::{Lifecycle, Pass, Step, initialization, pass, release, step::Answer};
 use crate::{
     Cluster, Next, Problem,
-    node_claim::{ending::label, ownership::Joined},
+    node_claim::{ending::label, overlaid, ownership::Joined, with_pair},
+    steering::Release,
 };
+
+/// A node that comes last waits for pods, of whose binding its claim does not hear: it looks again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Annotations of ours, which are about the claim and nothing of a node's.
 const OUR_ANNOTATIONS: &str = "dovetail.dev/";
@@ -99,8 +103,7 @@ fn released(mut node: Node) -> Node {
 
 /// The node with a label set to `true`.
 pub(super) fn labelled(mut node: Node, key: &str) -> Node {
-    let own = Map::from_pairs(vec![(Text::from(key), Text::from("true"))]);
-    node.metadata.labels = overlaid(&node.metadata.labels, &own);
+    node.metadata.labels = with_pair(&node.metadata.labels, key, "true");
     node
 }
 
@@ -165,11 +168,12 @@ impl Lifecycle {
             let after = synced(&pass.draft, &node);
             return hooks.hold(cluster, pass, node, after).await;
         }
-        match cluster.look(|state| release::may_release(&pass.draft, state, pass.now)) {
+        match cluster.look(|state| release::may_release(&pass.draft, &node, state, pass.now)) {
             Release::Now => self.release(cluster, pass, node).await,
-            Release::Wait(reason, until) => {
+            Release::Held { reason, until } => {
                 tracing::debug!("NodeClaim.name" = %pass.draft.metadata.name, reason, %until, "awaiting release");
-                pass.after(until.duration_since(pass.now).try_into().unwrap_or_default());
+                let left: Duration = until.duration_since(pass.now).try_into().unwrap_or_default();
+                pass.after(left.min(ASK_AGAIN));
             }
         }
     }

@@ -1,0 +1,287 @@
+//! The families of conditions and terminations: operatorpkg's, one set per kind, and the deprecated set of all kinds.
+
+use std::{borrow::Cow, sync::Arc};
+
+use api::labels::{INITIALIZED, NODEPOOL, node_class_key};
+use cloud::NodeClassKind;
+use jiff::Timestamp;
+use model::{
+    object::{CapacityBuffer, Node, NodeClaim, NodePool, Object},
+    snapshot::{Snapshot, Table},
+};
+use runtime::{
+    Settings,
+    metrics::{About, DEFAULT, Family, Kind, Observations, Sheet, TRANSITION},
+    settings::MetricsProfile,
+};
+use state::{Kind as ObjectKind, Transition};
+
+use super::transitions::{Conditioned, News, status_name};
+
+const TRANSITION_SECONDS: &str = "The amount of time a condition was in a given state before transitioning to another state.";
+const COUNT: &str = "The number of a condition for a given object, type and status.";
+const CURRENT_STATUS: &str = "The current amount of time in seconds that a status condition has been in a specific state.";
+const TRANSITIONS: &str = "The count of transitions of a given object, type and status.";
+const TERMINATION_CURRENT: &str = "The current amount of time in seconds that an object has been in terminating state.";
+const TERMINATION: &str = "The amount of time taken by an object to terminate completely.";
+
+/// The families of every kind.
+pub(super) struct StatusFamilies {
+    node_claims: Set,
+    node_pools: Set,
+    nodes: Set,
+    capacity_buffers: Set,
+    deprecated: Set,
+}
+
+/// One set of families.
+struct Set {
+    transition_seconds: Family<Observations>,
+    transitions_total: Family<f64>,
+    termination_seconds: Family<Observations>,
+    count: About,
+    current_seconds: About,
+    termination_current_seconds: About,
+    bounds: &'static [f64],
+    /// Labels of objects that become labels of series.
+    extra: Vec<String>,
+}
+
+impl Set {
+    /// The families of a kind, or of all when it has no name.
+    fn new(kind: &str, bounds: &'static [f64], extra: Vec<String>, extra_names: Vec<Cow<'static, str>>) -> Self {
+        let about = |name: &str, help, sort, labels: &[&'static str], profile| {
+            let name = match kind {
+                "" => format!("operator_{name}"),
+                kind => format!("operator_{kind}_{name}"),
+            };
+            let labels = labels.iter().map(|label| Cow::from(*label));
+            About::new(name, help, sort, labels.chain(extra_names.iter().cloned()).collect(), profile)
+        };
+        let (few, many) = (MetricsProfile::Minimal, MetricsProfile::Standard);
+        let object = ["namespace", "name", "type", "status", "reason"];
+        let condition = |name: &str| format!("status_condition_{name}");
+        Self {
+            transition_seconds: Family::new(about(
+                &condition("transition_seconds"),
+                TRANSITION_SECONDS,
+                Kind::Histogram,
+                &["type", "status", "to_status"],
+                few,
+            )),
+            transitions_total: Family::new(about(
+                &condition("transitions_total"),
+                TRANSITIONS,
+                Kind::Counter,
+                &["type", "status", "reason"],
+                few,
+            )),
+            termination_seconds: Family::new(about(
+                "termination_duration_seconds",
+                TERMINATION,
+                Kind::Histogram,
+                &[],
+                few,
+            )),
+            count: about(&condition("count"), COUNT, Kind::Gauge, &object, many),
+            current_seconds: about(
+                &condition("current_status_seconds"),
+                CURRENT_STATUS,
+                Kind::Gauge,
+                &object,
+                many,
+            ),
+            termination_current_seconds: about(
+                "termination_current_time_seconds",
+                TERMINATION_CURRENT,
+                Kind::Gauge,
+                &["namespace", "name"],
+                many,
+            ),
+            bounds,
+            extra,
+        }
+    }
+
+    fn of_kind(kind: &str, extra: Vec<String>) -> Self {
+        let names = extra.iter().map(|label| label.replace(['/', '.', '-'], "_").into());
+        let names = names.collect();
+        Self::new(kind, TRANSITION, extra, names)
+    }
+
+    fn count(&self, news: &News, extra: &[&str]) {
+        for shift in &news.shifts {
+            let to = status_name(shift.to.status);
+            let counted = with(&[&shift.to.kind, to, &shift.to.reason], extra);
+            self.transitions_total.add(&counted, 1.0);
+            if let (Some(from), Some(seconds)) = (&shift.from, shift.seconds()) {
+                let observed = with(&[&shift.to.kind, status_name(from.status), to], extra);
+                self.transition_seconds.observe(&observed, self.bounds, seconds);
+            }
+        }
+        if let Some(seconds) = news.terminated_after {
+            self.termination_seconds.observe(extra, self.bounds, seconds);
+        }
+    }
+
+    /// What the set keeps.
+    fn kept(&self) -> impl Iterator<Item = Sheet> {
+        let kept = [
+            self.transition_seconds.sheet(),
+            self.transitions_total.sheet(),
+            self.termination_seconds.sheet(),
+        ];
+        kept.into_iter().flatten()
+    }
+
+    /// What the set draws of objects.
+    fn drawn<T: Conditioned>(&self, rows: &Rows<T>, now: Timestamp) -> Vec<Sheet> {
+        let each = |about: &About, write: fn(&About, &Row<T>, Timestamp, &mut String)| {
+            let rows = Arc::clone(rows);
+            Sheet::each(about.clone(), 0..rows.len(), move |about, at, out| {
+                if let Some(row) = rows.get(*at) {
+                    write(about, row, now, out);
+                }
+            })
+        };
+        vec![
+            each(&self.count, |about, row, _, out| conditions(about, row, out, |_| 1.0)),
+            each(&self.current_seconds, |about, row, now, out| {
+                conditions(about, row, out, |since| seconds(since, now));
+            }),
+            each(&self.termination_current_seconds, terminating),
+        ]
+    }
+}
+
+/// An object and the values of its extra labels.
+type Row<T> = (Arc<T>, Vec<String>);
+type Rows<T> = Arc<[Row<T>]>;
+
+/// Writes how long an object has been deleting, if it has.
+fn terminating<T: Conditioned>(about: &About, (object, extra): &Row<T>, now: Timestamp, out: &mut String) {
+    let metadata = object.metadata();
+    if metadata.is_deleting() {
+        let own: [&str; 2] = [&metadata.namespace, &metadata.name];
+        let values = with(&own, &borrowed(extra));
+        about.sample(out, &values, seconds(metadata.deletion_timestamp, now));
+    }
+}
+
+/// Writes a sample for each condition of an object.
+fn conditions<T: Conditioned>(
+    about: &About,
+    (object, extra): &Row<T>,
+    out: &mut String,
+    value: impl Fn(Option<Timestamp>) -> f64,
+) {
+    let metadata = object.metadata();
+    for seen in object.seen() {
+        let own: [&str; 5] = [
+            &metadata.namespace,
+            &metadata.name,
+            &seen.kind,
+            status_name(seen.status),
+            &seen.reason,
+        ];
+        about.sample(out, &with(&own, &borrowed(extra)), value(seen.since));
+    }
+}
+
+fn seconds(since: Option<Timestamp>, now: Timestamp) -> f64 {
+    since.map_or(0.0, |since| now.duration_since(since).as_secs_f64())
+}
+
+fn with<'a>(values: &[&'a str], extra: &[&'a str]) -> Vec<&'a str> {
+    values.iter().chain(extra).copied().collect()
+}
+
+fn borrowed(values: &[String]) -> Vec<&str> {
+    values.iter().map(String::as_str).collect()
+}
+
+impl StatusFamilies {
+    pub(super) fn new(node_classes: &[NodeClassKind]) -> Self {
+        let classes = node_classes.iter().map(|class| node_class_key(class.group, class.kind));
+        let mut labels: Vec<String> = classes.collect();
+        labels.push(NODEPOOL.to_owned());
+        let mut node_labels = labels.clone();
+        node_labels.push(INITIALIZED.to_owned());
+        Self {
+            node_claims: Set::of_kind("nodeclaim", labels),
+            node_pools: Set::of_kind("nodepool", Vec::new()),
+            nodes: Set::of_kind("node", node_labels),
+            capacity_buffers: Set::of_kind("capacitybuffer", Vec::new()),
+            deprecated: Set::new("", DEFAULT, Vec::new(), vec!["group".into(), "kind".into()]),
+        }
+    }
+
+    fn of<T: Conditioned>(&self) -> &Set {
+        match T::TRACKED {
+            ObjectKind::NodeClaim => &self.node_claims,
+            ObjectKind::NodePool => &self.node_pools,
+            ObjectKind::Node => &self.nodes,
+            _ => &self.capacity_buffers,
+        }
+    }
+
+    /// Counts what is new about an object.
+    pub(super) fn count<T: Conditioned>(&self, change: &Transition<T>, news: &News) {
+        let Some(object) = change.latest() else { return };
+        let set = self.of::<T>();
+        set.count(news, &borrowed(&labels(object.as_ref(), &set.extra)));
+        if T::IS_DEPRECATED_FORM_SHOWN {
+            self.deprecated.count(news, &[group::<T>(), T::KIND]);
+        }
+    }
+
+    /// Everything there is to show.
+    pub(super) fn sheets(&self, snapshot: &Snapshot, settings: &Settings, profile: MetricsProfile) -> Vec<Sheet> {
+        let sets = [
+            &self.node_claims,
+            &self.node_pools,
+            &self.nodes,
+            &self.capacity_buffers,
+            &self.deprecated,
+        ];
+        let mut sheets: Vec<Sheet> = sets.into_iter().flat_map(Set::kept).collect();
+        if profile < MetricsProfile::Standard {
+            return sheets;
+        }
+        let (objects, now) = (snapshot.objects(), snapshot.taken_at());
+        sheets.extend(self.drawn::<NodeClaim>(&objects.node_claims, now));
+        sheets.extend(self.drawn::<NodePool>(&objects.node_pools, now));
+        sheets.extend(self.drawn::<Node>(&objects.nodes, now));
+        if CapacityBuffer::is_shown(settings) {
+            sheets.extend(self.drawn::<CapacityBuffer>(&objects.capacity_buffers, now));
+        }
+        sheets
+    }
+
+    fn drawn<T: Conditioned>(&self, objects: &Table<T>, now: Timestamp) -> Vec<Sheet> {
+        let set = self.of::<T>();
+        let own: Rows<T> = objects
+            .iter()
+            .map(|object| (Arc::clone(object), labels(object.as_ref(), &set.extra)))
+            .collect();
+        let mut sheets = set.drawn(&own, now);
+        if T::IS_DEPRECATED_FORM_SHOWN {
+            let kind = vec![group::<T>().to_owned(), T::KIND.to_owned()];
+            let deprecated: Rows<T> = objects.iter().map(|object| (Arc::clone(object), kind.clone())).collect();
+            sheets.extend(self.deprecated.drawn(&deprecated, now));
+        }
+        sheets
+    }
+}
+
+/// The values of an object's labels, empty where it has none.
+fn labels<T: Object>(object: &T, keys: &[String]) -> Vec<String> {
+    let labels = &object.metadata().labels;
+    keys.iter()
+        .map(|key| labels.get(key).map(ToString::to_string).unwrap_or_default())
+        .collect()
+}
+
+fn group<T: Object>() -> &'static str {
+    T::API_VERSION.split_once('/').map_or("", |(group, _)| group)
+}

@@ -1,0 +1,113 @@
+//! One term after the other: watch, wait for the lease, act while it is ours.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use anyhow::{Context, bail};
+use cloud::CloudProvider;
+use cloud_kwok::{Kwok, Offers};
+use controllers::{Cluster, Parts, watches::Watches};
+use runtime::{
+    Api, Engine, Recorder,
+    api::{self, Options},
+    event,
+    lease::Leadership,
+    random::Random,
+    rate::Rate,
+};
+use tokio::task::JoinSet;
+
+use super::{Process, USER_AGENT, edge::Edge};
+
+/// Terms, for ever. Ends only when something is wrong that waiting does not mend.
+pub(super) async fn terms(process: &Process, edge: &Edge) -> anyhow::Result<()> {
+    loop {
+        term(process, edge).await?;
+        tracing::info!("no longer leading: beginning anew as a candidate");
+    }
+}
+
+/// Everything from an empty state to the loss of the lease.
+async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
+    let (settings, clock) = (&process.settings, &process.clock);
+    let api = connect(process, edge).await?;
+    let (recorder, events) = Recorder::new(1024);
+    let cloud = provider(process, &api)?;
+    let cluster = Arc::new(Cluster::new(Parts {
+        api: api.clone(),
+        cloud,
+        clock: clock.clone(),
+        engine: Engine::Threaded,
+        recorder,
+        metrics: Arc::clone(&process.metrics),
+        settings: Arc::clone(settings),
+    }));
+    // The controllers listen before the first object arrives, and act once all have.
+    let controllers = controllers::all(&cluster);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(event::record(api, clock.clone(), events));
+    let mut watches = Watches::start(&cluster);
+    let mut lost = edge.leader().changes();
+    tokio::select! {
+        () = listed(&mut watches, edge) => {}
+        _ = lost.wait_for(|leadership| *leadership == Leadership::Lost) => return Ok(()),
+    }
+    edge.show(String::new());
+    let leading = |leadership: &Leadership| matches!(leadership, Leadership::Leading { .. });
+    let epoch = *lost.wait_for(leading).await.context("the elector is gone")?;
+    tracing::info!(?epoch, "leading");
+    tasks.spawn(controllers);
+    tokio::select! {
+        ended = tasks.join_next() => bail!("a part of the controller ended: {ended:?}"),
+        () = watches.ended() => bail!("a watch ended"),
+        _ = lost.wait_for(|leadership| !leading(leadership)) => Ok(()),
+    }
+}
+
+/// Waits for the first list of everything, and shows meanwhile what is missing.
+async fn listed(watches: &mut Watches, edge: &Edge) {
+    let mut waiting = watches.waiting();
+    let show = async {
+        loop {
+            let missing: Vec<String> = waiting
+                .borrow_and_update()
+                .iter()
+                .map(|(kind, reason)| format!("{kind:?}: {reason}"))
+                .collect();
+            edge.show(missing.join("; "));
+            if waiting.changed().await.is_err() {
+                tokio::time::sleep(Duration::MAX).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = watches.listed() => {}
+        () = show => {}
+    }
+}
+
+/// A client that writes only while we lead.
+async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
+    let settings = &process.settings;
+    let leader = edge.leader().clone();
+    let options = Options {
+        rate: Some(Rate {
+            per_second: f64::from(settings.kube_client_qps),
+            burst: settings.kube_client_burst,
+        }),
+        random: Random::from_system(),
+        may_write: Some(Arc::new(move || leader.epoch_now().is_some())),
+        ..Options::new(USER_AGENT)
+    };
+    Ok(api::connect(None, options).await?)
+}
+
+fn provider(process: &Process, api: &Api) -> anyhow::Result<Arc<dyn CloudProvider>> {
+    let path = &process.settings.instance_types_file_path;
+    let offers = if path.is_empty() {
+        Offers::generated()
+    } else {
+        let text = fs::read(path).with_context(|| format!("--instance-types-file-path {path:?} cannot be read"))?;
+        Offers::from_json(&text).with_context(|| format!("--instance-types-file-path {path:?}"))?
+    };
+    Ok(Arc::new(Kwok::new(api.clone(), process.clock.clone(), offers)))
+}
