@@ -295,7 +295,9 @@ async fn join(server: ApiServer, cloud: Arc<Reference>, is_mute: Arc<AtomicBool>
         let running: Vec<String> = cloud.machines().iter().map(ToString::to_string).collect();
         for node in server.list("Node") {
             let id = node["spec"]["providerID"].as_str().unwrap().to_owned();
-            let is_held = node["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+            let is_held = node["metadata"]["finalizers"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty());
             if joined.contains(&id) && !running.contains(&id) && !is_held {
                 let _ = server.delete("Node", node["metadata"]["name"].as_str().unwrap());
             }
