@@ -7,8 +7,8 @@
 mod act;
 mod batch;
 mod buffer;
-mod claim;
-mod create;
+pub(crate) mod claim;
+pub(crate) mod create;
 mod decide;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -28,7 +28,20 @@ pub use batch::Batch;
 pub use pass::Provisioner;
 pub use trigger::{NodeTrigger, PodTrigger};
 
+use model::object::NodePool;
+
 use crate::{Cluster, controller};
+
+/// Whether a pool's node class is one that the cloud launches from.
+pub(crate) fn is_managed(pool: &NodePool, cluster: &Cluster) -> bool {
+    let class = pool.spec.template.spec.node_class_ref.as_ref();
+    let kinds = cluster.cloud().node_classes();
+    class.is_some_and(|class| {
+        kinds
+            .iter()
+            .any(|kind| *kind.group == *class.group && *kind.kind == *class.kind)
+    })
+}
 
 /// Runs everything that turns pending pods into NodeClaims, until the future is dropped. The batch is for others that
 /// want passes.

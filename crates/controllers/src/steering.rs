@@ -8,16 +8,13 @@ use std::time::Duration;
 
 use api::annotations;
 use jiff::Timestamp;
-use model::object::{ConditionStatus, Node, NodeClaim, ObjectKey, Pod, condition};
+use model::object::{ConditionStatus, NodeClaim, ObjectKey, Pod, condition};
 use state::State;
 
 /// The longest a node that could take pods is held for others of its plan.
 const TOGETHER_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a node that is to come last is held after the others were released.
 const LAST_LIMIT: Duration = Duration::from_secs(5);
-
-/// The longest a node is held because it is not Ready: after that it counts as joined, as upstream has it from the start.
-const READY_LIMIT: Duration = Duration::from_mins(1);
 
 /// Whether a node may take pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +30,8 @@ pub enum Release {
     },
 }
 
-/// Whether the node of a claim may take pods.
-pub fn release(claim: &NodeClaim, node: &Node, state: &State, now: Timestamp) -> Release {
+/// Whether the node of a claim may take pods. `ready_since` is when it could.
+pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Timestamp) -> Release {
     let Some(plan) = claim.metadata.annotations.get(annotations::PLAN) else {
         return Release::Now;
     };
@@ -50,13 +47,6 @@ pub fn release(claim: &NodeClaim, node: &Node, state: &State, now: Timestamp) ->
         state
             .claims_of_plan(plan)
             .filter(|other| other.metadata.name != claim.metadata.name && !other.metadata.is_deleting())
-    };
-    if others().next().is_none() {
-        return Release::Now;
-    }
-    let Some(ready_since) = ready_since(node) else {
-        let joined = node.metadata.creation_timestamp.unwrap_or(now);
-        return held("its node is not Ready".to_owned(), joined, READY_LIMIT);
     };
     if let Some(late) = others().find(|other| !has_joined(other, state)) {
         let reason = format!(
@@ -107,14 +97,11 @@ pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
     let Some(id) = &claim.status.provider_id else {
         return false;
     };
-    let mut nodes = state.nodes_of_provider_id(id.as_str());
-    registered_at(claim).is_some() || nodes.any(|node| ready_since(node).is_some())
-}
-
-fn ready_since(node: &Node) -> Option<Timestamp> {
-    let ready = node.condition("Ready")?;
-    let since = ready.last_transition_time.or(node.metadata.creation_timestamp);
-    (ready.status == ConditionStatus::True).then(|| since.unwrap_or(Timestamp::MIN))
+    let ready = |node: &model::object::Node| {
+        node.condition("Ready")
+            .is_some_and(|ready| ready.status == ConditionStatus::True)
+    };
+    registered_at(claim).is_some() || state.nodes_of_provider_id(id.as_str()).any(|node| ready(node))
 }
 
 fn registered_at(claim: &NodeClaim) -> Option<Timestamp> {
@@ -126,6 +113,7 @@ fn registered_at(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use model::object::Node;
     use serde_json::{Value, json};
 
     use super::*;
@@ -151,7 +139,7 @@ mod tests {
     fn ready_node(name: &str) -> Node {
         read(json!({
             "metadata": {"name": format!("node-{name}"), "resourceVersion": "1"}, "spec": {"providerID": format!("kwok://{name}")},
-            "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": at(0).to_string()}]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         }))
     }
 
@@ -178,61 +166,49 @@ mod tests {
             reason: "waiting for the node of b, planned together with it".to_owned(),
             until: at(10),
         };
-        assert_eq!(release(&a, &ready_node("n"), &waiting, at(3)), held);
-        assert_eq!(release(&a, &ready_node("n"), &waiting, at(10)), Release::Now);
+        assert_eq!(release(&a, at(0), &waiting, at(3)), held);
+        assert_eq!(release(&a, at(0), &waiting, at(10)), Release::Now);
         let both = state(&[a.clone(), b], &["a", "b"]);
-        assert_eq!(release(&a, &ready_node("n"), &both, at(3)), Release::Now);
+        assert_eq!(release(&a, at(0), &both, at(3)), Release::Now);
     }
 
     #[test]
     fn a_node_that_only_some_pods_may_use_comes_last() {
         let (first, last) = (claim("a", None, None), claim("b", Some("last"), None));
         let joined = state(&[first.clone(), last.clone()], &["a", "b"]);
-        assert_eq!(release(&first, &ready_node("n"), &joined, at(1)), Release::Now);
+        assert_eq!(release(&first, at(0), &joined, at(1)), Release::Now);
         let held = |reason: &str, until| Release::Held {
             reason: reason.to_owned(),
             until,
         };
         assert_eq!(
-            release(&last, &ready_node("n"), &joined, at(1)),
+            release(&last, at(0), &joined, at(1)),
             held("released after the node of a", at(15))
         );
         let mut released = state(&[claim("a", None, Some(2)), last.clone()], &["a", "b"]);
-        assert_eq!(release(&last, &ready_node("n"), &released, at(3)), Release::Now);
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
         let pod = |node: Value, version: &str| -> Pod {
-            read(json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}))
+            read(
+                json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}),
+            )
         };
         released.apply(pod(Value::Null, "1"));
         released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
         let reason = "released once team/web had its chance on the other nodes of its plan";
-        assert_eq!(release(&last, &ready_node("n"), &released, at(3)), held(reason, at(7)));
-        assert_eq!(release(&last, &ready_node("n"), &released, at(7)), Release::Now);
+        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(7)));
+        assert_eq!(release(&last, at(0), &released, at(7)), Release::Now);
         released.apply(pod(json!("node-a"), "2"));
-        assert_eq!(release(&last, &ready_node("n"), &released, at(3)), Release::Now);
-    }
-
-    #[test]
-    fn a_node_that_is_not_ready_is_held_for_a_minute_at_most() {
-        let (a, b) = (claim("a", None, None), claim("b", None, None));
-        let both = state(&[a.clone(), b], &["b"]);
-        let created = at(0).to_string();
-        let unready: Node = read(json!({"metadata": {"name": "n", "creationTimestamp": created}}));
-        let held = Release::Held {
-            reason: "its node is not Ready".to_owned(),
-            until: at(60),
-        };
-        assert_eq!(release(&a, &unready, &both, at(59)), held);
-        assert_eq!(release(&a, &unready, &both, at(60)), Release::Now);
+        assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
     }
 
     #[test]
     fn a_claim_of_no_plan_or_alone_in_it_is_released_at_once() {
         let alone = claim("a", Some("last"), None);
         assert_eq!(
-            release(&alone, &ready_node("n"), &state(&[alone.clone()], &["a"]), at(0)),
+            release(&alone, at(0), &state(&[alone.clone()], &["a"]), at(0)),
             Release::Now
         );
         let foreign: NodeClaim = read(json!({"metadata": {"name": "x"}}));
-        assert_eq!(release(&foreign, &ready_node("n"), &state(&[], &[]), at(0)), Release::Now);
+        assert_eq!(release(&foreign, at(0), &state(&[], &[]), at(0)), Release::Now);
     }
 }

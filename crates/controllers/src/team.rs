@@ -1,27 +1,56 @@
 //! Everybody: which controllers run, and what they share.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
+
+use futures_util::future::join_all;
 
 use crate::{
-    Cluster,
+    Cluster, Controller,
+    capacity_buffer::CapacityBuffers,
     catalog::CatalogController,
-    node,
-    node_claim::{Managed, lifecycle::Lifecycle},
-    node_pool::RegistrationHealth,
+    node, node_claim,
+    node_overlay::NodeOverlays,
+    node_pool::{self, RegistrationHealth},
+    observability,
     provisioning::{self, Batch},
     run,
+    static_capacity::{StaticDeprovisioning, StaticProvisioning},
 };
 
-/// All controllers. They hear of changes from now on, and act once the future is polled, until it is dropped.
+type Working = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// All controllers that the settings ask for. They hear of changes from now on, and act once the future is polled, until it
+/// is dropped.
 pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
-    let managed = Managed::by(cluster.cloud().as_ref());
     let health = Arc::new(RegistrationHealth::default());
     let batch = Arc::new(Batch::default());
-    let (_, catalog) = run(Arc::new(CatalogController::default()), Arc::clone(cluster));
-    let (_, lifecycle) = run(Arc::new(Lifecycle::new(managed, Arc::clone(&health))), Arc::clone(cluster));
-    let provisioning = provisioning::run(cluster, &batch);
-    let nodes = node::run(cluster);
-    async move {
-        tokio::join!(catalog, lifecycle, provisioning, nodes);
+    let gates = &cluster.settings().decisions.feature_gates;
+    let mut team: Vec<Working> = vec![
+        one(CatalogController::default(), cluster),
+        Box::pin(node_claim::run(cluster, Arc::clone(&health))),
+        Box::pin(node_pool::run(cluster, health)),
+        Box::pin(node::run(cluster)),
+        Box::pin(provisioning::run(cluster, &batch)),
+    ];
+    if gates.static_capacity {
+        team.push(one(StaticProvisioning, cluster));
+        team.push(one(StaticDeprovisioning, cluster));
     }
+    if gates.node_overlay {
+        team.push(one(NodeOverlays, cluster));
+    }
+    if gates.capacity_buffer {
+        team.push(one(CapacityBuffers::new(batch), cluster));
+    }
+    let cluster = Arc::clone(cluster);
+    async move {
+        // Only now, as it begins with what the state holds.
+        team.push(Box::pin(observability::run(cluster)));
+        join_all(team).await;
+    }
+}
+
+fn one<C: Controller>(controller: C, cluster: &Arc<Cluster>) -> Working {
+    let (_, work) = run(Arc::new(controller), Arc::clone(cluster));
+    Box::pin(work)
 }

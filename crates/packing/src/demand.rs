@@ -1,6 +1,6 @@
 //! Which pods need a place, and what each asks of a node beyond its own spec.
 
-mod buffer;
+pub mod buffer;
 mod default_spread;
 mod eligible;
 #[cfg(test)]

@@ -24,6 +24,7 @@ use model::{
     volume::VolumeUsage,
 };
 
+pub use self::overlay::{OverlayVerdict, overlay_verdicts};
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
 pub(crate) use self::{
     labels::label_rules,

@@ -10,6 +10,7 @@ mod memory;
 mod pass;
 mod pool_health;
 mod registration;
+mod release;
 mod step;
 mod termination;
 
@@ -81,16 +82,15 @@ impl Controller for Lifecycle {
     }
 
     fn concerns(&self, change: &Change, state: &State) -> Vec<Text> {
-        match change {
-            Change::NodeClaim(claim) => claim
-                .latest()
-                .map(|claim| claim.metadata.name.clone())
-                .into_iter()
-                .collect(),
+        let own: Vec<Arc<NodeClaim>> = match change {
+            Change::NodeClaim(claim) => claim.latest().cloned().into_iter().collect(),
             Change::Node(node) => ownership::claims_of_node(node, state),
             Change::ResourceSlice(slice) => claims_of_slice(slice, state),
-            _ => Vec::new(),
-        }
+            _ => return Vec::new(),
+        };
+        let mut names: Vec<Text> = own.iter().map(|claim| claim.metadata.name.clone()).collect();
+        names.extend(release::woken(change, state));
+        names
     }
 
     async fn reconcile(&self, cluster: &Cluster, name: &Text) -> Result<Next, Problem> {
@@ -113,7 +113,7 @@ impl Controller for Lifecycle {
 }
 
 /// A slice that is local to a node may be what the node's claim waits for.
-fn claims_of_slice(slice: &Transition<ResourceSlice>, state: &State) -> Vec<Text> {
+fn claims_of_slice(slice: &Transition<ResourceSlice>, state: &State) -> Vec<Arc<NodeClaim>> {
     let Some(slice) = slice.latest() else { return Vec::new() };
     let owner = || {
         slice

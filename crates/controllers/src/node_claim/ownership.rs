@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cloud::{CloudProvider, NodeClassKind};
-use model::object::{Node, NodeClaim, NodeClassReference, NodePool, Text};
+use model::object::{ConditionStatus, Node, NodeClaim, NodeClassReference, NodePool};
 use state::{State, Transition};
 
 /// The kinds of node classes that the cloud launches from. What refers to another kind belongs to somebody else.
@@ -11,9 +11,14 @@ use state::{State, Transition};
 pub struct Managed(&'static [NodeClassKind]);
 
 impl Managed {
+    /// These kinds.
+    pub fn of(kinds: &'static [NodeClassKind]) -> Self {
+        Self(kinds)
+    }
+
     /// What a cloud launches from.
     pub fn by(cloud: &dyn CloudProvider) -> Self {
-        Self(cloud.node_classes())
+        Self::of(cloud.node_classes())
     }
 
     /// Whether a claim is ours.
@@ -72,15 +77,18 @@ pub(crate) fn nodes_of(claim: &NodeClaim, state: &State) -> Vec<Arc<Node>> {
         .unwrap_or_default()
 }
 
-/// Names of the claims whose node changed.
-pub(crate) fn claims_of_node(change: &Transition<Node>, state: &State) -> Vec<Text> {
-    let versions = change.before.iter().chain(&change.after);
-    let ids = versions.filter_map(|node| node.spec.provider_id.as_ref());
-    let mut names: Vec<Text> = ids
-        .flat_map(|id| state.claims_of_provider_id(id.as_str()))
-        .map(|claim| claim.metadata.name.clone())
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+/// The claims whose node changed.
+pub(crate) fn claims_of_node(change: &Transition<Node>, state: &State) -> Vec<Arc<NodeClaim>> {
+    let id = |node: &Option<Arc<Node>>| node.as_ref().and_then(|node| node.spec.provider_id.clone());
+    let (before, after) = (id(&change.before), id(&change.after));
+    let left = before.filter(|id| Some(id) != after.as_ref());
+    let ids = left.into_iter().chain(after);
+    ids.flat_map(|id| state.claims_of_provider_id(id.as_str()).cloned().collect::<Vec<_>>())
+        .collect()
+}
+
+/// Whether the kubelet says that the node is well.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    node.condition("Ready")
+        .is_some_and(|ready| ready.status == ConditionStatus::True)
 }

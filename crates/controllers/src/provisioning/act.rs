@@ -1,5 +1,6 @@
 //! Does what a pass decided: tells, marks, creates.
 
+use api::condition::names::capacity_buffer::PROVISIONING;
 use model::{
     object::{Condition, NodePoolName, Pod},
     plan::Unplaced,
@@ -7,7 +8,7 @@ use model::{
 use state::{State, nomination_window};
 
 use super::{
-    buffer::{self, Verdict},
+    buffer::Verdict,
     create::{self, Reason},
     decide::{self, Nomination, Step},
     tell,
@@ -89,7 +90,7 @@ async fn judge(cluster: &Cluster, verdict: &Verdict) {
     let before = &*verdict.buffer;
     let mut after = before.clone();
     let condition = Condition {
-        kind: buffer::PROVISIONING.into(),
+        kind: PROVISIONING.into(),
         status: verdict.status,
         reason: verdict.reason.into(),
         message: verdict.message.as_str().into(),

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use api::annotations::{CAPACITY_BUFFER_FAKE_POD, CAPACITY_BUFFER_NAME, CAPACITY_BUFFER_NAMESPACE};
+use api::condition::names::capacity_buffer::{
+    BUFFER_EMPTY, FITS_EXISTING_CAPACITY, NOT_READY_FOR_PROVISIONING, REQUIRES_NEW_CAPACITY,
+};
 use model::{
     object::{CapacityBuffer, ConditionStatus, ObjectKey, Pod, ProviderId},
     plan::Plan,
     snapshot::Snapshot,
 };
-
-/// The condition a plan speaks to.
-pub const PROVISIONING: &str = "Provisioning";
 
 /// What a plan says of a buffer.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ fn verdict(buffer: &Arc<CapacityBuffer>, places: Option<Places>) -> Option<Verdi
     };
     if !buffer.is_ready_for_provisioning() {
         let message = "Buffer is not ReadyForProvisioning".to_owned();
-        return is(ConditionStatus::False, "NotReadyForProvisioning", message);
+        return is(ConditionStatus::False, NOT_READY_FOR_PROVISIONING, message);
     }
     let desired = buffer
         .status
@@ -70,16 +70,16 @@ fn verdict(buffer: &Arc<CapacityBuffer>, places: Option<Places>) -> Option<Verdi
         .and_then(|replicas| usize::try_from(replicas).ok());
     let Some(desired) = desired.filter(|desired| *desired > 0) else {
         let message = "Buffer has zero desired replicas".to_owned();
-        return is(ConditionStatus::False, "BufferEmpty", message);
+        return is(ConditionStatus::False, BUFFER_EMPTY, message);
     };
     let Places { existing, new, failed } = places?;
     if new > 0 || failed > 0 {
         let message = format!("{new}/{desired} virtual pods required new capacity, {failed} failed");
-        return is(ConditionStatus::False, "RequiresNewCapacity", message);
+        return is(ConditionStatus::False, REQUIRES_NEW_CAPACITY, message);
     }
     if existing == desired {
         let message = format!("All {desired} virtual pods fit on existing capacity");
-        return is(ConditionStatus::True, "FitsExistingCapacity", message);
+        return is(ConditionStatus::True, FITS_EXISTING_CAPACITY, message);
     }
     None
 }

@@ -8,13 +8,16 @@ use api::{
     labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
 };
 use model::{
+    bitset::BitSet,
     object::{
         List, Map, Metadata, NodeClaim, NodeClaimSpec, NodePool, NodeSelectorRequirement, Object, OwnerReference, Pod,
         Resources, Text,
     },
     plan::PlannedClaim,
-    requirement::RequirementSpec,
+    requirement::{Operator, Requirement, RequirementSpec, Requirements},
     resources::ResourceList,
+    snapshot::Catalog,
+    vocabulary::{KeyId, Vocabulary},
 };
 use serde_json::Value;
 
@@ -62,6 +65,31 @@ impl Draft {
             seed,
             pods: planned.pods.clone(),
             most,
+        }
+    }
+
+    /// A claim of a static pool, named by its ordinal: any type of the pool will do, and it is for no pods in particular.
+    pub fn of_static(pool: &Arc<NodePool>, hash: &str, ordinal: u32, catalog: &Catalog) -> Self {
+        let seed = NameSeed::of([pool.metadata.uid.to_string(), ordinal.to_string()]);
+        let mut claim = of_template(pool, hash);
+        let mut vocabulary = Vocabulary::new();
+        for label in &catalog.well_known_labels {
+            vocabulary.add_well_known(label);
+        }
+        let specs: Vec<_> = claim.spec.requirements.iter().filter_map(read).collect();
+        let mut requirements = Requirements::from_specs(&specs, &mut vocabulary);
+        let labels = claim.metadata.labels.iter();
+        let labels = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), &mut vocabulary);
+        requirements.add_all(&labels, &vocabulary);
+        claim.spec.requirements = requirements.to_specs(&vocabulary).iter().map(written).collect();
+        claim.metadata.labels = merged(&claim.metadata.labels, &custom_labels(&requirements, &vocabulary));
+        claim.metadata.name = seed.name(&pool.metadata.name, 0).into();
+        Self {
+            pool: Arc::clone(pool),
+            claim,
+            seed,
+            pods: Vec::new(),
+            most: ResourceList::default(),
         }
     }
 
@@ -161,6 +189,18 @@ fn own_labels(pool: &NodePool) -> Map<Text> {
     Map::from_pairs(labels)
 }
 
+/// A value for each key of the requirements that no cloud decides.
+fn custom_labels(requirements: &Requirements, vocabulary: &Vocabulary) -> Map<Text> {
+    let keys = requirements.iter().map(Requirement::key);
+    let left_out = keys
+        .filter(|key| vocabulary.is_well_known(*key))
+        .chain([KeyId::HOSTNAME]);
+    let left_out: BitSet = left_out.map(KeyId::bit).collect();
+    let labels = requirements.labels(&left_out, vocabulary, 0).into_iter();
+    let labels = labels.filter(|(_, value)| !value.is_empty());
+    Map::from_pairs(labels.map(|(key, value)| (key.into(), value.into())).collect())
+}
+
 /// Both; the second wins.
 fn merged(one: &Map<Text>, two: &Map<Text>) -> Map<Text> {
     Map::from_pairs(one.iter().chain(two).cloned().collect())
@@ -179,6 +219,16 @@ fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
     let mut all: Vec<_> = planned.constraints.iter().map(written).chain([types]).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));
     all.into()
+}
+
+/// A requirement as decisions have it; none when its operator is unknown.
+pub fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
+    Some(RequirementSpec {
+        key: requirement.key.to_string(),
+        operator: requirement.operator.parse::<Operator>().ok()?,
+        values: requirement.values.iter().map(ToString::to_string).collect(),
+        min_values: requirement.min_values.and_then(|least| u32::try_from(least).ok()),
+    })
 }
 
 /// A requirement as the API has it.

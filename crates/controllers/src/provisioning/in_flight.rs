@@ -12,11 +12,13 @@ use model::{
     instance_type::{InstanceType, Offering},
     object::{List, Map, NodeClaim, NodePoolName, NodeSelectorRequirement, ProviderId, Text},
     price::Price,
-    requirement::{Operator, Requirement, RequirementSpec, Requirements},
+    requirement::{Requirement, RequirementSpec, Requirements},
     resources::ResourceList,
     snapshot::{Catalog, Snapshot},
     vocabulary::Vocabulary,
 };
+
+use super::claim::read;
 
 /// After this long without a launch a claim is given up.
 pub const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
@@ -168,14 +170,5 @@ fn label(requirement: &Requirement, vocabulary: &Vocabulary) -> Option<(Text, Te
             vocabulary.key_name(key).into(),
             vocabulary.value_name(key, value).into(),
         )
-    })
-}
-
-fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
-    Some(RequirementSpec {
-        key: requirement.key.to_string(),
-        operator: requirement.operator.parse::<Operator>().ok()?,
-        values: requirement.values.iter().map(ToString::to_string).collect(),
-        min_values: None,
     })
 }

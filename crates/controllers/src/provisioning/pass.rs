@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::{
     act,
     decide::{self, Step},
-    in_flight, listed, tell, zone,
+    in_flight, is_managed, listed, tell, zone,
 };
 use crate::{Cluster, Controller, Next, Problem};
 
@@ -124,20 +124,11 @@ fn manner(settings: &Settings) -> Manner {
 
 /// The snapshot without pools that take no part for reasons the planner does not know.
 fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
-    let classes = cluster.cloud().node_classes();
-    let is_managed = |pool: &NodePool| {
-        let class = pool.spec.template.spec.node_class_ref.as_ref();
-        class.is_some_and(|class| {
-            classes
-                .iter()
-                .any(|kind| *kind.group == *class.group && *kind.kind == *class.kind)
-        })
-    };
     let offered = &snapshot.catalog().node_pool_instance_types;
     let mut left_out: Vec<ObjectKey> = Vec::new();
     for pool in snapshot.objects().node_pools.iter().filter(|pool| !pool.is_static()) {
         let name = &*pool.metadata.name;
-        if !is_managed(pool) {
+        if !is_managed(pool, cluster) {
             left_out.push(pool.metadata.key());
         } else if !pool.is_ready() {
             tracing::error!("NodePool.name" = name, "ignoring nodepool, not ready");

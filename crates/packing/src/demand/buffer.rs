@@ -39,6 +39,11 @@ pub(super) fn pods(snapshot: &Snapshot) -> Vec<Arc<Pod>> {
     pods
 }
 
+/// How many pods a buffer comes to; none when what it names is not there or no workload.
+pub fn replicas(buffer: &CapacityBuffer, objects: &Objects) -> Option<i32> {
+    Resolved::of(buffer, objects).map(|resolved| resolved.replicas(buffer))
+}
+
 /// The shape a buffer names, and how many pods its workload has.
 struct Resolved<'a> {
     template: &'a PodTemplateSpec,

@@ -18,7 +18,7 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::{labels::label_rules, pool::offered, template::specs};
+use super::{labels::label_rules, pool::Types, template::specs};
 
 /// A type within a pool.
 type Place = (Text, Text);
@@ -27,6 +27,26 @@ type Place = (Text, Text);
 #[derive(Debug, Default)]
 pub(super) struct Overlays {
     updates: BTreeMap<Place, Update>,
+    verdicts: Vec<(Text, OverlayVerdict)>,
+}
+
+/// Whether an overlay is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverlayVerdict {
+    /// It is.
+    Accepted,
+    /// It is not: this is wrong with it, in upstream's words.
+    Invalid(String),
+    /// It is not: one of the same weight touches the same price or resource.
+    Conflict,
+}
+
+/// Whether each overlay of a snapshot is in force, by name; none while overlays are switched off.
+pub fn overlay_verdicts(snapshot: &Snapshot) -> BTreeMap<Text, OverlayVerdict> {
+    let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
+    let types = Types::of(snapshot, &mut vocabulary);
+    let overlays = Overlays::of(snapshot, &types, &mut vocabulary);
+    overlays.verdicts.into_iter().collect()
 }
 
 /// What overlays change of one type in one pool.
@@ -58,27 +78,37 @@ struct Candidate {
 
 impl Overlays {
     /// The overlays of a snapshot that are valid and contradict no other; none while overlays are switched off.
-    pub(super) fn of(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Self {
         let mut overlays = Self::default();
         if !snapshot.settings().feature_gates.node_overlay || snapshot.objects().node_overlays.is_empty() {
             return overlays;
         }
         let rules = label_rules(snapshot.catalog());
         let candidates = candidates(snapshot, types, vocabulary);
-        for overlay in in_order(snapshot).into_iter().filter(|it| is_valid(it, &rules)) {
+        for overlay in in_order(snapshot) {
+            let faults = faults(overlay, &rules);
+            if !faults.is_empty() {
+                overlays.judge(overlay, OverlayVerdict::Invalid(faults.join("; ")));
+                continue;
+            }
             let requirements = Requirements::from_specs(&specs(&overlay.spec.requirements), vocabulary);
             let selected: Vec<_> = candidates
                 .iter()
                 .filter_map(|candidate| candidate.selected_by(&requirements, vocabulary))
                 .collect();
-            if !selected
-                .iter()
-                .any(|selection| overlays.is_contradicted_by(overlay, selection))
-            {
+            let mut contradicted = selected.iter();
+            if contradicted.any(|selection| overlays.is_contradicted_by(overlay, selection)) {
+                overlays.judge(overlay, OverlayVerdict::Conflict);
+            } else {
                 overlays.add(overlay, &selected);
+                overlays.judge(overlay, OverlayVerdict::Accepted);
             }
         }
         overlays
+    }
+
+    fn judge(&mut self, overlay: &NodeOverlay, verdict: OverlayVerdict) {
+        self.verdicts.push((overlay.metadata.name.clone(), verdict));
     }
 
     /// A pool's types as the overlays have them.
@@ -190,7 +220,7 @@ impl Update {
 }
 
 /// The types of all pools, also of those that take no part: a contradiction there counts too.
-fn candidates(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut Vocabulary) -> Vec<Candidate> {
+fn candidates(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for pool in snapshot.objects().node_pools.iter() {
         let name = &pool.metadata.name;
@@ -198,7 +228,7 @@ fn candidates(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut
         let mut of_pool = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), vocabulary);
         let named = Requirement::parse(NODEPOOL, Operator::In, [&**name], vocabulary);
         of_pool.add(named, vocabulary);
-        for instance_type in offered(types, pool, snapshot) {
+        for instance_type in types.offered(pool, snapshot) {
             let mut labels = of_pool.clone();
             labels.add_all(&instance_type.requirements, vocabulary);
             candidates.push(Candidate {
@@ -226,24 +256,42 @@ fn price_change(overlay: &NodeOverlay) -> Option<&Text> {
     overlay.spec.price.as_ref().or(overlay.spec.price_adjustment.as_ref())
 }
 
-/// Whether the overlay passes the checks the schema cannot make: requirements that can be met, and only resources that
-/// the provider does not state itself.
-fn is_valid(overlay: &NodeOverlay, rules: &LabelRules) -> bool {
-    let mut resources = overlay.spec.capacity.iter();
-    let requirements = &overlay.spec.requirements;
-    requirements.iter().all(|requirement| can_be_met(requirement, rules))
-        && !resources.any(|(name, _)| rules.is_well_known_resource(name.as_str()))
+/// What the schema cannot check and is wrong: requirements that cannot be met, and resources that the provider states
+/// itself.
+fn faults(overlay: &NodeOverlay, rules: &LabelRules) -> Vec<String> {
+    let requirements = overlay.spec.requirements.iter();
+    let mut faults: Vec<String> = requirements
+        .flat_map(|requirement| requirement_problems(requirement, rules))
+        .collect();
+    let resources = overlay.spec.capacity.iter().map(|(name, _)| name);
+    let stated = resources.filter(|name| rules.is_well_known_resource(name.as_str()));
+    faults.extend(stated.map(|name| format!("invalid capacity: {name} in resource, restricted")));
+    faults
 }
 
-fn can_be_met(requirement: &NodeSelectorRequirement, rules: &LabelRules) -> bool {
-    let excludes_nothing = *requirement.operator == *"NotIn" && requirement.values.is_empty();
-    let requirement = NodeSelectorRequirementWithMinValues {
+fn requirement_problems(requirement: &NodeSelectorRequirement, rules: &LabelRules) -> Vec<String> {
+    let as_written = NodeSelectorRequirementWithMinValues {
         key: requirement.key.to_string(),
         operator: (&*requirement.operator).into(),
         values: requirement.values.iter().map(ToString::to_string).collect(),
         min_values: None,
     };
-    !excludes_nothing && requirement_faults(&requirement, rules).is_empty()
+    let mut problems = Vec::new();
+    let faults: Vec<_> = requirement_faults(&as_written, rules)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if !faults.is_empty() {
+        problems.push(format!(
+            "invalid value: {} in requirements, restricted",
+            faults.join("; ")
+        ));
+    }
+    if *requirement.operator == *"NotIn" && requirement.values.is_empty() {
+        let key = &requirement.key;
+        problems.push(format!("key {key} with operator NotIn must have a value defined"));
+    }
+    problems
 }
 
 #[cfg(test)]
@@ -349,6 +397,41 @@ mod tests {
             assert_eq!(changed(true, vec![overlay("o", 1, spec.clone())]), expected, "{spec}");
             assert_eq!(changed(false, vec![overlay("o", 1, spec)]), [""; 0]);
         }
+    }
+
+    #[test]
+    fn every_overlay_is_told_whether_it_is_in_force_and_why_not() {
+        let price = |requirements: Value| json!({ "requirements": requirements, "price": "0.5" });
+        let overlays = vec![
+            overlay("z-first", 1, price(on(TYPE, "b"))),
+            overlay("a-second", 1, price(on(TYPE, "b"))),
+            overlay("lighter", 0, price(on(TYPE, "b"))),
+            overlay("hollow", 1, price(json!([{ "key": TYPE, "operator": "NotIn" }]))),
+            overlay(
+                "greedy",
+                1,
+                json!({ "requirements": on(TYPE, "a"), "capacity": { "cpu": "2" } }),
+            ),
+        ];
+        let file = json!({ "instanceTypes": [instance_type("a", "1", &["z1"]), instance_type("b", "1", &["z1"])],
+            "settings": { "featureGates": { "NodeOverlay": true } } });
+        let snapshot = snapshot_with(file, [vec![node_pool("p", json!({}))], overlays].concat());
+        let verdicts: Vec<_> = overlay_verdicts(&snapshot)
+            .into_iter()
+            .map(|(name, verdict)| (name.to_string(), verdict))
+            .collect();
+        let invalid = |why: &str| OverlayVerdict::Invalid(why.to_owned());
+        let expected = [
+            ("a-second", OverlayVerdict::Conflict),
+            ("greedy", invalid("invalid capacity: cpu in resource, restricted")),
+            (
+                "hollow",
+                invalid("key node.kubernetes.io/instance-type with operator NotIn must have a value defined"),
+            ),
+            ("lighter", OverlayVerdict::Accepted),
+            ("z-first", OverlayVerdict::Accepted),
+        ];
+        assert_eq!(verdicts, expected.map(|(name, verdict)| (name.to_owned(), verdict)));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use api::{annotations, condition::names::nodeclaim, labels};
 use model::object::{ConditionStatus, Node, NodeClaim, ResourceSlice, condition};
 
 use super::{Lifecycle, Pass, Step, pass, registration::labelled, step::Answer};
-use crate::{Cluster, Problem, node_claim::ownership::Joined};
+use crate::{
+    Cluster, Problem,
+    node_claim::ownership::{Joined, is_ready},
+};
 
 /// What is still missing, as the Initialized condition says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,10 +33,7 @@ impl Blocked {
 /// - a driver that the pods need has not published all devices of a pool (`slices` are the node's; none when devices
 ///   are ignored).
 fn judge(claim: &NodeClaim, node: &Node, slices: Option<&[Arc<ResourceSlice>]>) -> Option<Blocked> {
-    if node
-        .condition("Ready")
-        .is_none_or(|ready| ready.status != ConditionStatus::True)
-    {
+    if !is_ready(node) {
         return Some(Blocked::new(nodeclaim::NODE_NOT_READY, "Node status is NotReady"));
     }
     startup_taint(claim, node)

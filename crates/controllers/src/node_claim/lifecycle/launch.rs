@@ -1,20 +1,18 @@
 //! Launching: one machine for each claim, whatever is lost on the way.
 
-use api::{condition::names::nodeclaim, finalizers, labels};
+use std::sync::Arc;
+
+use api::{annotations, condition::names::nodeclaim, finalizers, labels};
 use cloud::{CloudError, LaunchToken, Launched};
 use jiff::Timestamp;
-use model::object::{ConditionStatus, List, Map, NodeClaim, Text};
-use runtime::{Event, EventKind};
+use model::object::{ConditionStatus, NodeClaim, Pod};
+use runtime::{Event, EventKind, event::Bucket};
 
 use super::{Lifecycle, Pass, Step, memory::Recall, pass, step::Answer};
 use crate::{
     Cluster, Problem,
-    node_claim::{Reason, ending::label},
+    node_claim::{Reason, ending::label, overlaid, with_pair},
 };
-
-/// The number of the launch attempt, on record before the cloud is asked. It stays the same until the attempt is known
-/// to have come to nothing: a cloud asked twice for one attempt gives one machine.
-pub(super) const ATTEMPT: &str = "dovetail.dev/launch-attempt";
 
 /// The longest message of an event or of a failed launch, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
@@ -37,6 +35,8 @@ enum Verdict {
     GiveUp(Reason),
     /// It is tried again.
     Retry,
+    /// It stays as it is until somebody changes something or its time is over.
+    Wait,
 }
 
 fn decide(claim: &NodeClaim, recall: Recall) -> Decision {
@@ -63,7 +63,7 @@ pub(super) fn attempt(claim: &NodeClaim) -> Option<u32> {
     claim
         .metadata
         .annotations
-        .get(ATTEMPT)
+        .get(annotations::LAUNCH_ATTEMPT)
         .and_then(|text| text.parse().ok())
 }
 
@@ -94,8 +94,8 @@ pub(super) fn prepared(claim: &NodeClaim) -> Option<NodeClaim> {
 }
 
 fn record_attempt(claim: &mut NodeClaim, attempt: u32) {
-    let own = Map::from_pairs(vec![(Text::from(ATTEMPT), Text::from(attempt.to_string()))]);
-    claim.metadata.annotations = overlaid(&claim.metadata.annotations, &own);
+    let present = &claim.metadata.annotations;
+    claim.metadata.annotations = with_pair(present, annotations::LAUNCH_ATTEMPT, &attempt.to_string());
 }
 
 /// The claim takes on what the launch gave. Labels the claim has win; the launch's annotations win.
@@ -118,7 +118,9 @@ fn refuse(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) -> Verdict 
     let (reason, message) = match error {
         CloudError::InsufficientCapacity { .. } => return Verdict::GiveUp(Reason::InsufficientCapacity),
         CloudError::NodeClassNotReady(_) => return Verdict::GiveUp(Reason::NodeClassNotReady),
-        CloudError::Create { reason, message } => (reason.as_str(), message.clone()),
+        CloudError::Create { reason, message } | CloudError::Terminal { reason, message } => {
+            (reason.as_str(), message.clone())
+        }
         other => (nodeclaim::LAUNCH_FAILED, shortened(&other.to_string())),
     };
     if error.is_not_found() {
@@ -129,14 +131,10 @@ fn refuse(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) -> Verdict 
     pass::set(claim, now, |set| {
         set.set_unknown_with_reason(nodeclaim::LAUNCHED, reason, &message);
     });
-    Verdict::Retry
-}
-
-/// One map over another.
-pub(super) fn overlaid(base: &Map<Text>, over: &Map<Text>) -> Map<Text> {
-    let pairs: Vec<(Text, Text)> = base.iter().chain(over.iter()).cloned().collect();
-    let merged: Map<Text> = List::from_pairs(pairs);
-    if merged == *base { base.clone() } else { merged }
+    match error {
+        CloudError::Terminal { .. } => Verdict::Wait,
+        _ => Verdict::Retry,
+    }
 }
 
 fn shortened(message: &str) -> String {
@@ -175,12 +173,15 @@ impl Lifecycle {
     async fn refused(&self, cluster: &Cluster, pass: &mut Pass, error: CloudError) {
         match refuse(&mut pass.draft, &error, pass.now) {
             Verdict::Retry => pass.fail(Problem::Other(format!("launching nodeclaim, {error}"))),
+            Verdict::Wait => {
+                tracing::error!("NodeClaim.name" = %pass.draft.metadata.name, error = %error, "failed launching nodeclaim");
+            }
             Verdict::GiveUp(reason) => {
                 let claim = &pass.draft;
                 tracing::error!("NodeClaim.name" = %claim.metadata.name, error = %error, "failed launching nodeclaim");
                 self.memory.remember(claim, Recall::Failed);
                 if reason == Reason::InsufficientCapacity {
-                    cluster.publish(insufficient_capacity(claim, &error));
+                    publish_insufficient_capacity(cluster, claim, &error);
                 }
                 self.give_up(cluster, pass, reason).await;
             }
@@ -211,6 +212,29 @@ fn log_launched(claim: &NodeClaim, launched: &Launched) {
         allocatable = %launched.allocatable,
         "launched nodeclaim"
     );
+}
+
+fn publish_insufficient_capacity(cluster: &Cluster, claim: &NodeClaim, error: &CloudError) {
+    cluster.publish(insufficient_capacity(claim, error));
+    let name = claim.name();
+    let waiting: Vec<Arc<Pod>> = cluster.look(|state| {
+        let pods = state.pods_of_claim(&name).filter_map(|key| state.get::<Pod>(key));
+        pods.filter(|pod| pod.node_name.is_none() && pod.is_active())
+            .cloned()
+            .collect()
+    });
+    for pod in waiting {
+        cluster.publish(insufficient_capacity_for_pod(&pod, claim, error));
+    }
+}
+
+/// Tells who waits for the machine, since not everybody who runs pods may read claims.
+fn insufficient_capacity_for_pod(pod: &Pod, claim: &NodeClaim, error: &CloudError) -> Event {
+    let name = &claim.metadata.name;
+    let message = shortened(&format!(
+        "NodeClaim {name} nominated for this pod failed to launch: {error}"
+    ));
+    Event::new(pod, EventKind::Warning, "InsufficientCapacityError", message).within(Bucket::InsufficientCapacity)
 }
 
 fn insufficient_capacity(claim: &NodeClaim, error: &CloudError) -> Event {

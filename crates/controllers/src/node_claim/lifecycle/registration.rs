@@ -4,19 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use api::{condition::names::nodeclaim, finalizers, labels, taints};
 use cloud::{HookResult, RegistrationHook};
-use model::object::{ConditionStatus, List, Map, Node, NodeClaim, Object, OwnerReference, Taint, Text};
+use model::object::{ConditionStatus, List, Node, NodeClaim, Object, OwnerReference, Taint};
 use runtime::{Event, EventKind};
 use tokio::task::JoinSet;
 
-use super::{Lifecycle, Pass, Step, initialization, launch::overlaid, pass, step::Answer};
+use super::{Lifecycle, Pass, Step, initialization, pass, release, step::Answer};
 use crate::{
     Cluster, Next, Problem,
-    node_claim::{ending::label, ownership::Joined},
-    steering::{self, Release},
+    node_claim::{ending::label, overlaid, ownership::Joined, with_pair},
+    steering::Release,
 };
 
-/// A node that is held waits for other claims, of whose changes it does not hear: it looks again.
-const ASK_AGAIN: Duration = Duration::from_millis(200);
+/// A node that comes last waits for pods, of whose binding its claim does not hear: it looks again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Annotations of ours, which are about the claim and nothing of a node's.
 const OUR_ANNOTATIONS: &str = "dovetail.dev/";
@@ -103,8 +103,7 @@ fn released(mut node: Node) -> Node {
 
 /// The node with a label set to `true`.
 pub(super) fn labelled(mut node: Node, key: &str) -> Node {
-    let own = Map::from_pairs(vec![(Text::from(key), Text::from("true"))]);
-    node.metadata.labels = overlaid(&node.metadata.labels, &own);
+    node.metadata.labels = with_pair(&node.metadata.labels, key, "true");
     node
 }
 
@@ -169,7 +168,7 @@ impl Lifecycle {
             let after = synced(&pass.draft, &node);
             return hooks.hold(cluster, pass, node, after).await;
         }
-        match cluster.look(|state| steering::release(&pass.draft, &node, state, pass.now)) {
+        match cluster.look(|state| release::may_release(&pass.draft, &node, state, pass.now)) {
             Release::Now => self.release(cluster, pass, node).await,
             Release::Held { reason, until } => {
                 tracing::debug!("NodeClaim.name" = %pass.draft.metadata.name, reason, %until, "awaiting release");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cloud::{CloudError, Instance, LaunchToken, Launched};
+use cloud::{CloudError, LaunchToken, Launched};
 use model::object::{Node, NodeClaim};
 use runtime::{ApiError, Delete};
 
@@ -35,9 +35,7 @@ pub enum Step {
     AnnotateDeadline(Arc<NodeClaim>, Box<NodeClaim>),
     /// A node of a deleting claim is deleted, which begins its drain.
     DeleteNode(Arc<Node>),
-    /// The cloud is asked for a machine that was launched for the claim without being recorded.
-    FindInstance(Arc<NodeClaim>),
-    /// The cloud is asked to remove the machine.
+    /// The cloud is asked to remove the machine, also one that was launched without being recorded.
     DeleteInstance(Box<NodeClaim>),
     /// Our finalizer leaves the claim, which lets it go.
     RemoveFinalizer(Arc<NodeClaim>, Box<NodeClaim>),
@@ -58,8 +56,6 @@ pub(super) enum Answer {
     Launched(Box<Launched>),
     /// No machine.
     Refused(CloudError),
-    /// A machine of the claim.
-    Found(Box<Instance>),
 }
 
 impl Step {
@@ -90,7 +86,6 @@ impl Step {
                 };
                 done(cluster.delete::<Node>(&node.metadata.key(), &only_this).await)
             }
-            Self::FindInstance(claim) => find(cluster, &claim).await,
             Self::DeleteInstance(claim) => match cluster.cloud().delete(&claim).await {
                 Ok(()) => Ok(Answer::Done),
                 Err(error) if error.is_not_found() => Ok(Answer::Gone),
@@ -129,13 +124,4 @@ fn refused(error: ApiError) -> Result<Answer, Problem> {
     } else {
         Err(error.into())
     }
-}
-
-/// Machines carry the identity of their claim, so one whose launch was never recorded can be told.
-async fn find(cluster: &Cluster, claim: &NodeClaim) -> Result<Answer, Problem> {
-    let instances = cluster.cloud().list().await?;
-    let own = instances
-        .into_iter()
-        .find(|instance| instance.claim_uid.as_ref() == Some(&claim.metadata.uid));
-    Ok(own.map_or(Answer::Gone, |instance| Answer::Found(Box::new(instance))))
 }

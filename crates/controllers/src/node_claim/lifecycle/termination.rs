@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use api::{annotations, condition::names::nodeclaim, finalizers, labels};
 use jiff::{SignedDuration, Timestamp};
-use model::object::{Map, Node, NodeClaim, ObjectKey, Text, condition};
+use model::object::{Node, NodeClaim, ObjectKey, condition};
 use runtime::{Event, EventKind};
 
-use super::{Lifecycle, Step, launch, launch::overlaid, memory::Recall, pass, step::Answer};
+use super::{Lifecycle, Step, launch, memory::Recall, pass, step::Answer};
 use crate::{
     Cluster, Next, Problem,
-    node_claim::{ending::label, ownership},
+    node_claim::{ending::label, ownership, with_pair},
 };
 
 /// How often the cloud is asked whether a machine is gone.
@@ -25,8 +25,6 @@ enum Decision {
     AnnotateDeadline(Timestamp),
     /// These nodes are to go; more may be on their way.
     DeleteNodes(Vec<Arc<Node>>),
-    /// Its machine may exist without being on record.
-    FindInstance,
     /// Its machine is to go.
     DeleteInstance,
     /// All is gone.
@@ -60,7 +58,7 @@ fn decide(claim: &NodeClaim, nodes: &[Arc<Node>], recall: &Recall) -> Decision {
     }
     match recall {
         Recall::Launched(_) => Decision::DeleteInstance,
-        Recall::Nothing if launch::attempt(claim).is_some() => Decision::FindInstance,
+        Recall::Nothing if launch::attempt(claim).is_some() => Decision::DeleteInstance,
         Recall::Nothing | Recall::Failed => Decision::RemoveFinalizer,
     }
 }
@@ -80,12 +78,9 @@ fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
 }
 
 fn annotated(claim: &NodeClaim, deadline: &str) -> NodeClaim {
-    let key = Text::from(annotations::NODECLAIM_TERMINATION_TIMESTAMP);
+    let key = annotations::NODECLAIM_TERMINATION_TIMESTAMP;
     let mut after = claim.clone();
-    after.metadata.annotations = overlaid(
-        &claim.metadata.annotations,
-        &Map::from_pairs(vec![(key, deadline.into())]),
-    );
+    after.metadata.annotations = with_pair(&claim.metadata.annotations, key, deadline);
     after
 }
 
@@ -117,7 +112,6 @@ impl Lifecycle {
                 Decision::LetGo => return Ok(Next::Change),
                 Decision::AnnotateDeadline(deadline) => annotate(cluster, Arc::clone(&claim), deadline).await?,
                 Decision::DeleteNodes(nodes) => return delete_nodes(cluster, nodes).await,
-                Decision::FindInstance => self.find_instance(cluster, Arc::clone(&claim)).await?,
                 Decision::DeleteInstance => return self.delete_instance(cluster, claim, &recall).await,
                 Decision::RemoveFinalizer => return remove_finalizer(cluster, claim).await,
             };
@@ -127,22 +121,6 @@ impl Lifecycle {
                 _ => return Ok(Next::Change),
             }
         }
-    }
-
-    /// A launch that was not recorded is remembered as if it had been answered just now.
-    async fn find_instance(&self, cluster: &Cluster, claim: Arc<NodeClaim>) -> Result<Answer, Problem> {
-        let recall = match Step::FindInstance(Arc::clone(&claim)).take(cluster).await? {
-            Answer::Found(instance) => {
-                let (name, id) = (&claim.metadata.name, &instance.provider_id);
-                tracing::info!("NodeClaim.name" = %name, "provider-id" = %id, "found the instance of an unrecorded launch");
-                let mut launched = instance.launched;
-                launched.provider_id = instance.provider_id.as_str().into();
-                Recall::Launched(launched)
-            }
-            _ => Recall::Failed,
-        };
-        self.memory.remember(&claim, recall);
-        Ok(Answer::Claim(claim))
     }
 
     async fn delete_instance(

@@ -1,3 +1,4 @@
+use model::object::{Map, Text};
 use serde_json::json;
 
 use super::*;
@@ -154,6 +155,14 @@ fn a_failed_launch_ends_the_claim_or_is_tried_again_by_its_class() {
             },
             Verdict::Retry,
             unknown("NoSubnet", &"x".repeat(2000)),
+        ),
+        (
+            CloudError::Terminal {
+                reason: "Unauthorized".to_owned(),
+                message: "no permission".to_owned(),
+            },
+            Verdict::Wait,
+            unknown("Unauthorized", "no permission"),
         ),
         (
             CloudError::Other("broken".to_owned()),

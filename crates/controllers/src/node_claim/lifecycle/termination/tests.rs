@@ -65,7 +65,7 @@ fn nodes_go_first_then_the_machine_then_the_claim() {
             claim(attempted.clone()),
             vec![],
             Recall::Nothing,
-            Decision::FindInstance,
+            Decision::DeleteInstance,
         ),
         (claim(attempted.clone()), vec![], recalled(), Decision::DeleteInstance),
         (claim(attempted), vec![], Recall::Failed, Decision::RemoveFinalizer),

@@ -1,0 +1,117 @@
+//! What is left when the API server fails, answers get lost, or we die in the middle.
+
+use std::time::Duration;
+
+use serde_json::json;
+use simulator::{Fault, Verb};
+
+use crate::{names, world::World};
+
+/// Every second write goes wrong.
+fn every_second(world: &World, fault: Fault) {
+    world.server.set_faults(move |request| match request.write {
+        Some(number) if number % 2 == 1 => fault,
+        _ => Fault::None,
+    });
+}
+
+async fn with_bad_writes(fault: Fault) {
+    let mut world = World::new();
+    world.pool("p", &json!({}));
+    world.start();
+    every_second(&world, fault);
+    for at in 0..40 {
+        world.pending(&format!("web-{at}"), 8);
+    }
+    world
+        .until("a claim for each", |world| world.claims().len() >= 40)
+        .await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert_eq!(world.claims().len(), 40, "{fault:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_writes_are_made_good_and_none_is_made_twice() {
+    with_bad_writes(Fault::Fail(500)).await;
+    with_bad_writes(Fault::Fail(429)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answers_do_not_launch_twice() {
+    with_bad_writes(Fault::LoseAnswer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn crash_around_any_write_leaves_one_claim_for_each_pod() {
+    for write in 1..=6 {
+        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+            let mut world = World::new();
+            world.pool("p", &json!({}));
+            world.start();
+            world.server.set_faults(move |request| match request.write {
+                Some(number) if number == write => fault,
+                _ => Fault::None,
+            });
+            for at in 0..6 {
+                world.pending(&format!("web-{at}"), 8);
+            }
+            world.server.crashed().await;
+            world.kill();
+            world.start();
+            world.until("a claim for each", |world| world.claims().len() >= 6).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            assert_eq!(world.claims().len(), 6, "{fault:?} at write {write}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_leader_with_the_same_plan_makes_the_same_claims() {
+    let mut world = World::new();
+    world.pool("p", &json!({}));
+    for at in 0..6 {
+        world.pending(&format!("web-{at}"), 8);
+    }
+    world.server.set_faults(|request| match request.verb {
+        Verb::Create => Fault::Delay(Duration::from_secs(5)),
+        _ => Fault::None,
+    });
+    world.start();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.kill();
+    world.start();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.claims().len(), 6, "{:?}", names(&world.claims()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn name_that_somebody_else_has_is_passed_by() {
+    let mut first = World::new();
+    first.pool("p", &json!({}));
+    first.start();
+    first.create(pod("web", "the-pod"));
+    first.until("a claim", |world| !world.claims().is_empty()).await;
+    let name = names(&first.claims()).remove(0);
+
+    let mut world = World::new();
+    world.pool("p", &json!({}));
+    world.create(json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": name },
+        "spec": { "requirements": [] }, "status": { "providerID": "kwok://other" },
+    }));
+    world.start();
+    world.create(pod("web", "the-pod"));
+    world.until("a claim of ours", |world| world.claims().len() == 2).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.claims().len(), 2);
+}
+
+fn pod(name: &str, uid: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default", "uid": uid },
+        "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": "1" } } }] },
+        "status": { "phase": "Pending", "conditions": [
+            { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" },
+        ] },
+    })
+}
