@@ -14,7 +14,7 @@ use crate::conditions;
 
 /// Why a buffer comes to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
+pub(crate) enum Unresolved {
     /// It names nothing.
     #[error("Neither podTemplateRef nor scalableRef is set")]
     NoReference,
@@ -39,7 +39,7 @@ pub enum Unresolved {
 
 impl Unresolved {
     /// Whether only the user can mend it, so that trying again is for nothing.
-    pub fn is_users(&self) -> bool {
+    pub(crate) fn is_users(&self) -> bool {
         !matches!(self, Self::Group(_) | Self::Kind(_))
     }
 
@@ -53,7 +53,7 @@ impl Unresolved {
 }
 
 /// The status of a buffer, and what is wrong with it.
-pub fn resolve(
+pub(crate) fn resolve(
     buffer: &CapacityBuffer,
     objects: &Objects,
     now: Timestamp,
