@@ -118,6 +118,7 @@ const LAYERS: &[Layer] = &[
             "packing",
             "packing-bench",
             "rig",
+            "runtime",
             "scheduler",
             "workloads",
         ],

@@ -1,6 +1,10 @@
 //! The node class of a claim, read anew for every launch that begins after the last read did.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use crate::provider::failed;
 use api::{
@@ -11,19 +15,25 @@ use cloud::CloudError;
 use http::Method;
 use model::object::{NodeClaim, ObjectKey};
 use runtime::{Api, ApiError, Resource};
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
 /// Reads node classes. Launches that ask while one is being read wait for it and share the next: a burst of a hundred
 /// launches costs two reads.
 pub(crate) struct NodeClasses {
     api: Api,
-    read: Mutex<BTreeMap<String, (Instant, Result<KWOKNodeClass, CloudError>)>>,
+    /// How many reads have begun.
+    begun: AtomicU64,
+    /// The last read of each class, and its number.
+    read: Mutex<BTreeMap<String, (u64, Result<KWOKNodeClass, CloudError>)>>,
 }
 
 impl NodeClasses {
     pub(crate) fn new(api: Api) -> Self {
-        let read = Mutex::default();
-        Self { api, read }
+        Self {
+            api,
+            begun: AtomicU64::new(0),
+            read: Mutex::default(),
+        }
     }
 
     /// The class a claim is to be launched from: there, and not known to be unready. Returns how long its nodes take to
@@ -49,16 +59,16 @@ impl NodeClasses {
     }
 
     async fn get(&self, name: &str) -> Result<KWOKNodeClass, CloudError> {
-        let asked = Instant::now();
+        let asked = self.begun.load(Ordering::SeqCst);
         let mut read = self.read.lock().await;
-        if let Some((begun, class)) = read.get(name)
-            && *begun > asked
+        if let Some((number, class)) = read.get(name)
+            && *number > asked
         {
             return class.clone();
         }
-        let begun = Instant::now();
+        let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let class = self.fetch(name).await;
-        read.insert(name.to_owned(), (begun, class.clone()));
+        read.insert(name.to_owned(), (number, class.clone()));
         class
     }
 

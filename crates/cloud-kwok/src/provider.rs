@@ -152,6 +152,12 @@ impl Kwok {
     }
 }
 
+impl Drop for Kwok {
+    fn drop(&mut self) {
+        self.registrations.stop();
+    }
+}
+
 /// Nodes to a page.
 const PAGE: usize = 500;
 

@@ -89,6 +89,13 @@ impl Registrations {
         waiting.insert(name, entry);
     }
 
+    /// Lets nobody join any more: whoever comes next takes them up.
+    pub(crate) fn stop(&self) {
+        for (_, entry) in std::mem::take(&mut *self.lock()) {
+            entry.task.abort();
+        }
+    }
+
     /// The machines that wait, with the time they were launched at.
     pub(crate) fn all(&self) -> Vec<(Arc<Machine>, Timestamp)> {
         let waiting = self.lock();

@@ -19,7 +19,7 @@ use model::{
 use runtime::Settings;
 use state::{Change, State, Transition};
 
-use crate::{Cluster, Controller, Next, Problem};
+use crate::{Cluster, Controller, Next, Problem, node_claim::Managed};
 
 /// How long an answer is taken for true while nothing is known to have changed.
 const FRESH: Duration = Duration::from_secs(5 * 60);
@@ -148,16 +148,6 @@ fn subject(pool: &NodePool, state: &State) -> Subject {
     }
 }
 
-fn is_managed(pool: &NodePool, cluster: &Cluster) -> bool {
-    let kinds = cluster.cloud().node_classes();
-    let reference = pool.spec.template.spec.node_class_ref.as_ref();
-    reference.is_some_and(|it| {
-        kinds
-            .iter()
-            .any(|kind| *it.group == *kind.group && *it.kind == *kind.kind)
-    })
-}
-
 #[async_trait]
 impl Controller for CatalogController {
     type Key = &'static str;
@@ -188,9 +178,10 @@ impl Controller for CatalogController {
 
     async fn reconcile(&self, cluster: &Cluster, _: &Self::Key) -> Result<Next, Problem> {
         let offers_version = cluster.cloud().offers_version();
+        let managed = Managed::by(&**cluster.cloud());
         let (pools, asked) = cluster.look(|state| {
             let pools = state.all::<NodePool>().iter();
-            let pools: Vec<_> = pools.filter(|pool| is_managed(pool, cluster)).cloned().collect();
+            let pools: Vec<_> = pools.filter(|pool| managed.pool(pool)).cloned().collect();
             let subjects = pools.iter().map(|pool| subject(pool, state)).collect();
             let asked = Asked {
                 at: cluster.now(),
@@ -214,7 +205,7 @@ impl Controller for CatalogController {
             };
             let offers = known.pools.iter().map(|(pool, answer)| (pool.clone(), types(answer)));
             let problems = known.pools.values().filter_map(|answer| answer.problem.clone());
-            let catalog = merge::merge(offers, cluster.cloud().well_known_labels());
+            let catalog = merge::merge(offers, &cluster.cloud().well_known_labels());
             (catalog, problems.map(Problem::Cloud).collect::<Vec<_>>())
         };
         cluster.fold(|state| {

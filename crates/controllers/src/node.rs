@@ -48,7 +48,11 @@ fn is_managed(node: &Node, kinds: &[NodeClassKind]) -> bool {
 
 /// True when the node is on its way out and ours to end.
 fn is_leaving(node: &Node, kinds: &[NodeClassKind]) -> bool {
-    let ours = node.metadata.finalizers.iter().any(|name| **name == *finalizers::TERMINATION);
+    let ours = node
+        .metadata
+        .finalizers
+        .iter()
+        .any(|name| **name == *finalizers::TERMINATION);
     node.metadata.is_deleting() && ours && is_managed(node, kinds)
 }
 

@@ -188,7 +188,9 @@ mod tests {
         let mut released = state(&[claim("a", None, Some(2)), last.clone()], &["a", "b"]);
         assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);
         let pod = |node: Value, version: &str| -> Pod {
-            read(json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}))
+            read(
+                json!({"metadata": {"name": "web", "namespace": "team", "resourceVersion": version}, "spec": {"nodeName": node}}),
+            )
         };
         released.apply(pod(Value::Null, "1"));
         released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());

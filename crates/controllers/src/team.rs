@@ -1,26 +1,56 @@
 //! Everybody: which controllers run, and what they share.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
+
+use futures_util::future::join_all;
 
 use crate::{
-    Cluster,
+    Cluster, Controller,
+    capacity_buffer::CapacityBuffers,
     catalog::CatalogController,
     node, node_claim,
+    node_overlay::NodeOverlays,
     node_pool::{self, RegistrationHealth},
+    observability,
     provisioning::{self, Batch},
     run,
+    static_capacity::{StaticDeprovisioning, StaticProvisioning},
 };
 
-/// All controllers. They hear of changes from now on, and act once the future is polled, until it is dropped.
+type Working = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// All controllers that the settings ask for. They hear of changes from now on, and act once the future is polled, until it
+/// is dropped.
 pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
     let health = Arc::new(RegistrationHealth::default());
     let batch = Arc::new(Batch::default());
-    let (_, catalog) = run(Arc::new(CatalogController::default()), Arc::clone(cluster));
-    let claims = node_claim::run(cluster, Arc::clone(&health));
-    let pools = node_pool::run(cluster, health);
-    let nodes = node::run(cluster);
-    let provisioning = provisioning::run(cluster, &batch);
-    async move {
-        tokio::join!(catalog, claims, pools, nodes, provisioning);
+    let gates = &cluster.settings().decisions.feature_gates;
+    let mut team: Vec<Working> = vec![
+        one(CatalogController::default(), cluster),
+        Box::pin(node_claim::run(cluster, Arc::clone(&health))),
+        Box::pin(node_pool::run(cluster, health)),
+        Box::pin(node::run(cluster)),
+        Box::pin(provisioning::run(cluster, &batch)),
+    ];
+    if gates.static_capacity {
+        team.push(one(StaticProvisioning, cluster));
+        team.push(one(StaticDeprovisioning, cluster));
     }
+    if gates.node_overlay {
+        team.push(one(NodeOverlays, cluster));
+    }
+    if gates.capacity_buffer {
+        team.push(one(CapacityBuffers::new(batch), cluster));
+    }
+    let cluster = Arc::clone(cluster);
+    async move {
+        // Only now, as it begins with what the state holds.
+        team.push(Box::pin(observability::run(cluster)));
+        join_all(team).await;
+    }
+}
+
+fn one<C: Controller>(controller: C, cluster: &Arc<Cluster>) -> Working {
+    let (_, work) = run(Arc::new(controller), Arc::clone(cluster));
+    Box::pin(work)
 }

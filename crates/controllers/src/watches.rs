@@ -19,7 +19,7 @@ use runtime::{
     ApiError, Resource,
     watch::{Observed, Watched, follow},
 };
-use state::{Kind, Tracked};
+use state::{Kind, State, Tracked};
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::Cluster;
@@ -149,10 +149,18 @@ impl Starting {
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
             let see = |observed| match observed {
+                Observed::Listing => cluster.note(|state| state.begin_list::<T>(cluster.now())),
                 Observed::Applied(object) => cluster.fold(|state| state.apply::<T>(object)),
                 Observed::Deleted(object) => cluster.fold(|state| state.delete::<T>(&object)),
                 Observed::Listed { named, version } => {
                     cluster.fold(|state| state.end_list::<T>(&named, &version));
+                    if cluster.look(State::is_list_in_doubt::<T>) {
+                        tracing::error!(
+                            kind = T::KIND,
+                            "the API server listed what was before, as after a restore from a backup; what it takes back is \
+                             believed with the next list: restart to have it now"
+                        );
+                    }
                     notes.listed();
                 }
                 Observed::Failed(error) => notes.failed(&error),
@@ -184,6 +192,7 @@ impl Starting {
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
             let see = |observed| match observed {
+                Observed::Listing => {}
                 Observed::Applied(class) => cluster.fold(|state| state.apply_node_class(class)),
                 Observed::Deleted(class) => cluster.fold(|state| state.delete_node_class(&class.reference())),
                 Observed::Listed { named, .. } => {

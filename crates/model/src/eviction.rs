@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn predicates_hold_as_the_contract_says() {
-        let owner =
-            |version: &str, kind: &str| json!([{"apiVersion": version, "kind": kind, "name": "o", "uid": "u"}]);
+        let owner = |version: &str, kind: &str| json!([{"apiVersion": version, "kind": kind, "name": "o", "uid": "u"}]);
         let tolerates = json!({"tolerations": [{"operator": "Exists"}]});
-        let tolerates_other = json!({"tolerations": [{"key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoExecute"}]});
+        let tolerates_other =
+            json!({"tolerations": [{"key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoExecute"}]});
         let running = json!({"phase": "Running"});
         let due_a_minute_ago = json!({"deletionTimestamp": "2026-11-16T09:59:00Z"});
         let due_earlier = json!({"deletionTimestamp": "2026-11-16T09:58:59Z"});

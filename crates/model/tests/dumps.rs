@@ -487,6 +487,9 @@ fn snapshot_file() -> Value {
             { "name": "a-second", "requirements": [], "capacity": {}, "overhead": { "kubeReserved": {}, "systemReserved": {}, "evictionThreshold": {} }, "offerings": [] }
         ],
         "nodePoolInstanceTypes": { "arm": ["a-second"] },
+        "nodePoolVariants": { "arm": [
+            { "name": "a-second", "requirements": [], "capacity": { "cpu": "2" }, "overhead": { "kubeReserved": {}, "systemReserved": {}, "evictionThreshold": {} }, "offerings": [] }
+        ] },
         "wellKnownLabels": ["size", "special"]
     })
 }
@@ -500,11 +503,11 @@ fn a_snapshot_file_comes_back_with_every_field_and_the_order_of_its_types() {
     let offered: Vec<_> = snapshot
         .catalog()
         .of_pool(&pool)
-        .map(|entry| entry.name.to_string())
+        .map(|entry| (entry.name.to_string(), entry.capacity.amount("cpu").to_string()))
         .collect();
     assert_eq!(
         (offered, snapshot.catalog().of_pool(&"other".into()).count()),
-        (vec!["a-second".to_string()], 2)
+        (vec![("a-second".to_string(), "2".to_string())], 2)
     );
 }
 

@@ -19,6 +19,8 @@ use crate::{Api, ApiError, Resource, random::Random};
 /// What a watch saw.
 #[derive(Debug)]
 pub enum Observed<T> {
+    /// A list begins: the server is about to be asked.
+    Listing,
     /// An object is new or changed.
     Applied(T),
     /// An object is gone; this is its last version.

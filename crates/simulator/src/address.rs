@@ -118,15 +118,15 @@ fn decode(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parts(path: &str) -> Option<(String, String, String, String, String)> {
+    fn parts(path: &str) -> Option<[String; 5]> {
         let address = Address::parse(path)?;
-        Some((
+        Some([
             address.api_version(),
             address.resource.plural,
             address.namespace.unwrap_or_default(),
             address.name.unwrap_or_default(),
             address.subresource.unwrap_or_default(),
-        ))
+        ])
     }
 
     #[test]
@@ -146,11 +146,8 @@ mod tests {
                 ["karpenter.sh/v1", "nodeclaims", "", "x", ""],
             ),
         ];
-        for (path, [version, plural, namespace, name, subresource]) in cases {
-            let expected = (version, plural, namespace, name, subresource);
-            let expected = [expected.0, expected.1, expected.2, expected.3, expected.4].map(str::to_owned);
-            let (a, b, c, d, e) = parts(path).unwrap();
-            assert_eq!([a, b, c, d, e], expected, "{path}");
+        for (path, expected) in cases {
+            assert_eq!(parts(path), Some(expected.map(str::to_owned)), "{path}");
         }
         assert_eq!(parts("/healthz"), None);
     }

@@ -6,6 +6,7 @@ use crate::Resource;
 
 /// How a kind behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "a table of yes and no")]
 pub(crate) struct Facts {
     pub(crate) kind: String,
     pub(crate) is_namespaced: bool,

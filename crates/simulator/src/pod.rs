@@ -42,6 +42,14 @@ pub(crate) fn complete(pod: &mut Value) {
     let status = write::fields(&mut pod["status"]);
     status.entry("phase").or_insert_with(|| json!("Pending"));
     status.entry("qosClass").or_insert_with(|| json!(class));
+    if pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty())
+    {
+        let gated = json!({"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates"});
+        pod["status"]["conditions"] = json!([gated]);
+    }
 }
 
 /// Pods stay five minutes on a node that is in trouble unless they say otherwise.

@@ -22,8 +22,9 @@ use tokio::sync::{
 };
 
 use crate::{
-    Change, Failure, Fault, Logged, RequestFacts, Resource,
+    Change, Failure, Fault, Logged, RequestFacts, Resource, Verb,
     address::Key,
+    pod,
     reply::Reply,
     request::{self, refusal},
     store::Store,
@@ -200,6 +201,24 @@ impl ApiServer {
         self.lock().store.kinds.learn(resource, kind, is_namespaced);
     }
 
+    pub(crate) fn all(&self, resource: &Resource) -> Vec<Arc<Value>> {
+        self.lock().store.all(resource).cloned().collect()
+    }
+
+    pub(crate) fn all_of(&self, group: &str, kind: &str) -> Vec<Arc<Value>> {
+        let resource = self.lock().store.kinds.resource(Some(group), kind);
+        self.all(&resource)
+    }
+
+    pub(crate) fn everything(&self) -> Vec<Arc<Value>> {
+        self.lock().store.everything().cloned().collect()
+    }
+
+    pub(crate) fn bind(&self, pod: &str, binding: &Value) -> Result<(), Failure> {
+        let now = self.now();
+        pod::bind(&mut self.lock().store, &split(pod), binding, now)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,7 +259,7 @@ impl ApiServer {
         let fault = self.judge(&request);
         match fault {
             Fault::Fail(code) => {
-                self.write_down(&head, &request, code);
+                self.note(&head, request.verb, code);
                 return Some(Ok(refusal(&Failure::injected(code))));
             }
             Fault::CrashBefore => {
@@ -270,11 +289,7 @@ impl ApiServer {
         response
     }
 
-    fn write_down(&self, head: &Parts, request: &request::Request, code: u16) {
-        self.note(head, request.verb, code);
-    }
-
-    fn note(&self, head: &Parts, verb: crate::Verb, code: u16) {
+    fn note(&self, head: &Parts, verb: Verb, code: u16) {
         let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
         let logged = Logged {
             at: self.now(),

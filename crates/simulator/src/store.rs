@@ -90,6 +90,10 @@ impl Store {
         self.objects.get(resource).into_iter().flat_map(BTreeMap::values)
     }
 
+    pub(crate) fn everything(&self) -> impl Iterator<Item = &Arc<Value>> {
+        self.objects.values().flat_map(BTreeMap::values)
+    }
+
     /// A number that nothing else has.
     pub(crate) fn identity(&mut self) -> u64 {
         self.identities += 1;

@@ -66,11 +66,24 @@ pub(crate) fn create(
     if *resource == Resource::new("", "pods") {
         pod::complete(&mut object);
     }
+    if origin == Origin::Request && *resource == Resource::new("", "nodes") {
+        taint_not_ready(&mut object);
+    }
     if *resource == Resource::new("", "namespaces") && object["status"].is_null() {
         object["status"] = json!({"phase": "Active"});
     }
     drop_empty(&mut object);
     Ok(store.put(resource, key, object))
+}
+
+/// Admission: no pod goes to a new node before its life cycle says that it is ready.
+fn taint_not_ready(node: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    match node.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
+        Some(taints) if taints.contains(&taint) => {}
+        Some(taints) => taints.push(taint),
+        None => node["spec"]["taints"] = json!([taint]),
+    }
 }
 
 fn name(store: &mut Store, object: &Value, resource: &Resource, facts: &Facts) -> Result<String, Failure> {
@@ -397,9 +410,9 @@ fn drop_empty(object: &mut Value) {
         _ => false,
     };
     fields(&mut object["metadata"]).retain(|_, value| !is_empty(value));
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        if spec.get("taints").is_some_and(is_empty) {
-            spec.remove("taints");
-        }
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+        && spec.get("taints").is_some_and(is_empty)
+    {
+        spec.remove("taints");
     }
 }

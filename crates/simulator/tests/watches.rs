@@ -13,8 +13,8 @@ fn node(name: &str, label: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"pool": label}}})
 }
 
-fn word(kind: &str, name: &str) -> Option<(String, String)> {
-    Some((kind.to_owned(), name.to_owned()))
+fn word(kind: &str, name: &str) -> (String, String) {
+    (kind.to_owned(), name.to_owned())
 }
 
 #[tokio::test(start_paused = true)]
@@ -32,8 +32,8 @@ async fn a_watch_resumes_where_a_list_ended_and_shows_every_change_in_order() {
         .update("Node", "a", |node| node["spec"] = json!({"unschedulable": true}))
         .unwrap();
     server.delete("Node", "b").unwrap();
-    assert_eq!(watch.next_word().await, word("ADDED", "b"));
-    assert_eq!(watch.next_word().await, word("MODIFIED", "a"));
+    assert_eq!(watch.next_word().await, Some(word("ADDED", "b")));
+    assert_eq!(watch.next_word().await, Some(word("MODIFIED", "a")));
     let last = watch.next().await.unwrap();
     assert_eq!(
         (
@@ -53,7 +53,7 @@ async fn an_object_that_leaves_a_selector_is_gone_for_its_watcher() {
     let mut watch = speaker
         .watch(&format!("{NODES}?watch=true&labelSelector=pool%3Dx"))
         .await;
-    assert_eq!(watch.next_word().await, word("ADDED", "a"));
+    assert_eq!(watch.next_word().await, Some(word("ADDED", "a")));
     server
         .update("Node", "a", |node| node["metadata"]["labels"]["pool"] = json!("y"))
         .unwrap();
@@ -61,8 +61,8 @@ async fn an_object_that_leaves_a_selector_is_gone_for_its_watcher() {
     server
         .update("Node", "b", |node| node["metadata"]["labels"]["pool"] = json!("x"))
         .unwrap();
-    assert_eq!(watch.next_word().await, word("DELETED", "a"));
-    assert_eq!(watch.next_word().await, word("ADDED", "b"));
+    assert_eq!(watch.next_word().await, Some(word("DELETED", "a")));
+    assert_eq!(watch.next_word().await, Some(word("ADDED", "b")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn a_forgotten_version_is_refused_inside_the_watch() {
     assert_eq!(watch.next().await, None);
     let mut resumed = speaker.watch(&format!("{NODES}?watch=true&resourceVersion=4")).await;
     server.create(node("d", "x")).unwrap();
-    assert_eq!(resumed.next_word().await, word("ADDED", "d"));
+    assert_eq!(resumed.next_word().await, Some(word("ADDED", "d")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,8 +96,8 @@ async fn a_quiet_watch_gets_bookmarks_and_ends_in_time() {
         .create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}))
         .unwrap();
     let began = tokio::time::Instant::now();
-    assert_eq!(watch.next_word().await, word("BOOKMARK", "2"));
-    assert_eq!(watch.next_word().await, word("BOOKMARK", "2"));
+    assert_eq!(watch.next_word().await, Some(word("BOOKMARK", "2")));
+    assert_eq!(watch.next_word().await, Some(word("BOOKMARK", "2")));
     assert_eq!(watch.next_word().await, None);
     assert_eq!(began.elapsed(), Duration::from_secs(150));
 }
@@ -110,6 +110,6 @@ async fn a_lagging_watch_shows_what_was() {
     let mut watch = speaker.watch(&format!("{NODES}?watch=true&resourceVersion=1")).await;
     server.create(node("a", "x")).unwrap();
     let began = tokio::time::Instant::now();
-    assert_eq!(watch.next_word().await, word("ADDED", "a"));
+    assert_eq!(watch.next_word().await, Some(word("ADDED", "a")));
     assert_eq!(began.elapsed(), Duration::from_secs(3));
 }

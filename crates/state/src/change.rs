@@ -35,8 +35,10 @@ impl<T> Transition<T> {
 impl<T: Object> Transition<T> {
     /// True when the object that was is no more: it is gone, or another one has taken its name.
     pub fn ends_before(&self) -> bool {
-        let uid = |object: &Arc<T>| object.metadata().uid.clone();
-        self.before.is_some() && self.before.as_ref().map(uid) != self.after.as_ref().map(uid)
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => before.metadata().uid != after.metadata().uid,
+            (before, _) => before.is_some(),
+        }
     }
 
     /// True when the object is new, gone, or its spec changed.

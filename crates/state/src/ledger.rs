@@ -31,14 +31,24 @@ pub struct Reservation {
 /// Why nothing was promised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "NodePool \"{pool}\" cannot take another node: {asked} {resource} on top of {used} would exceed its limit of \
-     {limit}; raise spec.limits.{resource} or let nodes go"
+    "NodePool \"{pool}\" cannot take another node: {} {resource} on top of {} would exceed its limit of {}; raise \
+     spec.limits.{resource} or let nodes go",
+    amounts.asked,
+    amounts.used,
+    amounts.limit
 )]
 pub struct LimitExceeded {
     /// The pool.
     pub pool: NodePoolName,
     /// Of what there would be too much.
     pub resource: ResourceName,
+    /// How much of it.
+    pub amounts: Box<Excess>,
+}
+
+/// How a limit would be exceeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excess {
     /// What the pool holds and has promised.
     pub used: Quantity,
     /// What was asked for.
@@ -151,10 +161,10 @@ impl State {
         for (_, reservation) in promised {
             committed.add(&reservation.resources);
         }
-        for claim in self.claims_of_pool(pool.as_str()) {
+        let claims = self.claims_of_pool(pool.as_str());
+        for claim in claims.filter(|claim| claim.status.provider_id.is_none() && !self.is_leaving(claim)) {
             let name = claim.name();
-            let is_unpromised = !self.ledger.0.contains_key(&name) && Some(&name) != except;
-            if claim.status.provider_id.is_none() && is_unpromised && !self.is_leaving(claim) {
+            if !self.ledger.0.contains_key(&name) && Some(&name) != except {
                 committed.add(&self.most(pool, claim));
             }
         }
@@ -205,9 +215,7 @@ fn exceeded(
         (used + asked > limit).then(|| LimitExceeded {
             pool: pool.clone(),
             resource: resource.clone(),
-            used,
-            asked,
-            limit,
+            amounts: Box::new(Excess { used, asked, limit }),
         })
     })
 }

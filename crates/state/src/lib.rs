@@ -20,7 +20,7 @@ mod store;
 mod usage;
 
 pub use change::{Change, Transition};
-pub use ledger::{LimitExceeded, Reservation};
+pub use ledger::{Excess, LimitExceeded, Reservation};
 pub use listing::Wait;
 pub use marks::nomination_window;
 pub use node_counts::NodeCounts;

@@ -20,6 +20,7 @@ pub(crate) struct Machines {
 
 /// What of a machine others look at.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "one fact each, compared as a whole")]
 struct Machine {
     pool: Option<Text>,
     /// Empty when the machine is marked for deletion.
@@ -135,14 +136,11 @@ impl State {
             (before.pool.as_ref(), &before.capacity),
             (now.pool.as_ref(), &now.capacity),
         );
-        match after {
-            Some(after) => {
-                self.machines.by_id.insert(id.clone(), after);
-            }
-            None => {
-                self.machines.by_id.remove(id);
-                self.marks.forget_machine(id);
-            }
+        if let Some(after) = after {
+            self.machines.by_id.insert(id.clone(), after);
+        } else {
+            self.machines.by_id.remove(id);
+            self.marks.forget_machine(id);
         }
     }
 

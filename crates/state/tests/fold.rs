@@ -262,9 +262,9 @@ impl Run {
         while !self.answers.is_empty() || self.watched < self.server.log.len() {
             turn += 1;
             if turn % 3 == 0 {
-                self.answer(turn)
+                self.answer(turn);
             } else {
-                self.watch()
+                self.watch();
             }
             if self.watched == self.server.log.len() {
                 self.answer(turn);

@@ -10,11 +10,12 @@ use model::{
     snapshot::{Catalog, CatalogType},
 };
 
-/// The catalogue of all pools: every type once, in the order in which the pools, by name, were told of it. A pool without
-/// types is listed with none, for a pool that is not listed gets all.
+/// The catalogue of all pools: every type once, in the order in which the pools, by name, were told of it. A type that a
+/// later pool was told of otherwise is kept as a variant of that pool. A pool without types is listed with none, for a
+/// pool that is not listed gets all.
 pub(super) fn merge(
     offers: impl IntoIterator<Item = (NodePoolName, Vec<Arc<CatalogType>>)>,
-    well_known_labels: Vec<String>,
+    well_known_labels: &[String],
 ) -> Catalog {
     let mut catalog = Catalog {
         well_known_labels: well_known_labels.iter().map(|label| label.as_str().into()).collect(),
@@ -22,19 +23,22 @@ pub(super) fn merge(
     };
     let mut places: BTreeMap<InstanceTypeName, usize> = BTreeMap::new();
     for (pool, types) in offers {
-        let mut names = BTreeSet::new();
+        let mut own = BTreeMap::new();
+        let names: BTreeSet<_> = types.iter().map(|offered| offered.name.clone()).collect();
         for offered in types {
-            let name = offered.name.clone();
-            let place = *places.entry(name.clone()).or_insert(catalog.instance_types.len());
+            let place = *places
+                .entry(offered.name.clone())
+                .or_insert(catalog.instance_types.len());
             match catalog.instance_types.get(place) {
                 None => catalog.instance_types.push(offered),
                 Some(known) if is_same(known, &offered) => {}
-                Some(_) => tracing::error!(
-                    "NodePool.name" = %pool, "instance-type" = %name,
-                    "node classes describe an instance type differently; the first description is used for all pools"
-                ),
+                Some(_) => drop(own.insert(offered.name.clone(), offered)),
             }
-            names.insert(name);
+        }
+        if !own.is_empty() {
+            catalog
+                .node_pool_variants
+                .insert(pool.clone(), own.into_values().collect());
         }
         catalog
             .node_pool_instance_types
@@ -77,8 +81,30 @@ mod tests {
                 ("c".into(), names(&[])),
             ]
             .into(),
+            node_pool_variants: BTreeMap::new(),
             well_known_labels: vec!["cloud/size".into()].into(),
         };
-        assert_eq!(merge(offers, vec!["cloud/size".to_owned()]), expected);
+        assert_eq!(merge(offers, &["cloud/size".to_owned()]), expected);
+    }
+
+    #[test]
+    fn a_type_that_a_pool_is_told_of_otherwise_is_its_own_variant() {
+        let offers = [
+            ("a".into(), vec![offered("large", "2"), offered("small", "1")]),
+            ("b".into(), vec![offered("small", "9"), offered("large", "2")]),
+        ];
+        let catalog = merge(offers, &[]);
+        let prices = |pool: &str| -> Vec<_> {
+            let types = catalog.of_pool(&pool.into());
+            types
+                .map(|it| (it.name.to_string(), it.offerings[0].price.to_decimal()))
+                .collect()
+        };
+        let expected =
+            |small: &str| [("large", "2"), ("small", small)].map(|(it, price)| (it.to_owned(), price.to_owned()));
+        assert_eq!(
+            (prices("a"), prices("b")),
+            (expected("1").to_vec(), expected("9").to_vec())
+        );
     }
 }

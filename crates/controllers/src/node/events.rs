@@ -15,7 +15,10 @@ const NAMED: usize = 5;
 
 /// A pod was asked to go.
 pub(super) fn evicted(pod: &Pod, reason: &str) -> Event {
-    said_of(pod, Event::new(pod, Normal, "Evicted", format!("Evicted pod: {reason}")))
+    said_of(
+        pod,
+        Event::new(pod, Normal, "Evicted", format!("Evicted pod: {reason}")),
+    )
 }
 
 /// A pod is deleted, because its node ends before the pod would.
@@ -68,7 +71,10 @@ pub(super) fn awaiting_volumes(node: &Node, names: &[Text]) -> Event {
 /// When the last pod will be gone.
 pub(super) fn grace_period_expiring(node: &Node, deadline: &str) -> Event {
     let message = format!("All pods will be deleted by {deadline}");
-    said_of(node, Event::new(node, Warning, "TerminationGracePeriodExpiring", message))
+    said_of(
+        node,
+        Event::new(node, Warning, "TerminationGracePeriodExpiring", message),
+    )
 }
 
 /// Upstream tells these events apart by the object's name.
@@ -105,7 +111,10 @@ mod tests {
         let expected = "Deleting the pod to accommodate the terminationTime 2026-11-16 10:00:00 +0000 UTC of the node. \
                         The pod was granted 12 seconds of grace-period of its 300 terminationGracePeriodSeconds. This \
                         bypasses the PDB of the pod and the do-not-disrupt annotation.";
-        assert_eq!((event.message.as_str(), event.dedupe), (expected, vec!["web-1".to_owned()]));
+        assert_eq!(
+            (event.message.as_str(), event.dedupe),
+            (expected, vec!["web-1".to_owned()])
+        );
     }
 
     #[test]

@@ -207,7 +207,11 @@ impl Controller for Evictions {
                 let Some(open) = decide::opened(budget) else {
                     return Vec::new();
                 };
-                let held = |key: &EvictionKey| state.get::<Pod>(&key.object).is_some_and(|pod| open.budget.selects(pod));
+                let held = |key: &EvictionKey| {
+                    state
+                        .get::<Pod>(&key.object)
+                        .is_some_and(|pod| open.budget.selects(pod))
+                };
                 let queued = self.entries.queued_in(&open.budget.metadata.namespace);
                 queued.into_iter().filter(held).take(open.allowed).collect()
             }
@@ -256,5 +260,7 @@ fn reason(cluster: &Cluster, pod: &Pod) -> String {
     };
     let condition = claim.condition(DISRUPTION_REASON);
     let given = condition.filter(|condition| condition.status == ConditionStatus::True);
-    given.map_or(FORCEFUL_TERMINATION, |condition| &condition.reason).to_owned()
+    given
+        .map_or(FORCEFUL_TERMINATION, |condition| &condition.reason)
+        .to_owned()
 }

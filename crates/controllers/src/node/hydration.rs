@@ -37,9 +37,15 @@ impl Controller for Hydration {
     }
 
     fn concerns(&self, change: &Change, state: &State) -> Vec<NodeName> {
-        let lacking = |node: &Node| claim_of(state, node).is_some_and(|claim| hydrated(node, claim, self.kinds).is_some());
+        let lacking =
+            |node: &Node| claim_of(state, node).is_some_and(|claim| hydrated(node, claim, self.kinds).is_some());
         match change {
-            Change::Node(node) => node.after.iter().filter(|node| lacking(node)).map(|node| node.name()).collect(),
+            Change::Node(node) => node
+                .after
+                .iter()
+                .filter(|node| lacking(node))
+                .map(|node| node.name())
+                .collect(),
             Change::NodeClaim(claim) => {
                 let id = claim.after.as_ref().and_then(|claim| claim.status.provider_id.as_ref());
                 let nodes = id.into_iter().flat_map(|id| state.nodes_of_provider_id(id.as_str()));

@@ -128,7 +128,10 @@ fn leaked(cluster: &Cluster, leases: Vec<Lease>) -> Vec<Lease> {
             let key = ObjectKey::cluster_scoped(&lease.metadata.name);
             state.get::<Node>(&key).is_some()
         };
-        leases.into_iter().filter(|lease| lease.is_leaked(has_node(lease), now)).collect()
+        leases
+            .into_iter()
+            .filter(|lease| lease.is_leaked(has_node(lease), now))
+            .collect()
     })
 }
 
@@ -160,7 +163,11 @@ mod tests {
         for (metadata, renewed, has_node, expected) in cases {
             let lease: Lease =
                 serde_json::from_value(json!({"metadata": metadata, "spec": {"renewTime": renewed}})).unwrap();
-            assert_eq!(lease.is_leaked(has_node, now), expected, "{metadata} {renewed} {has_node}");
+            assert_eq!(
+                lease.is_leaked(has_node, now),
+                expected,
+                "{metadata} {renewed} {has_node}"
+            );
         }
     }
 }

@@ -103,12 +103,17 @@ impl Reboot {
     }
 
     async fn succeed(&self, cluster: &Cluster, seen: &Seen) -> Result<Option<Next>, Problem> {
-        let recovered = seen.issued_at().map(|at| cluster.now().duration_since(at).as_secs_f64());
+        let recovered = seen
+            .issued_at()
+            .map(|at| cluster.now().duration_since(at).as_secs_f64());
         let message = "node rebooted and rejoined the cluster";
         self.end(cluster, seen, REBOOT_SUCCEEDED, message).await?;
         count(cluster, seen, "succeeded");
         if let Some(seconds) = recovered {
-            cluster.metrics().nodes_reboot_recovery_duration_seconds.observe([], seconds);
+            cluster
+                .metrics()
+                .nodes_reboot_recovery_duration_seconds
+                .observe([], seconds);
         }
         Ok(Some(Next::Change))
     }
@@ -141,7 +146,11 @@ impl Reboot {
         let claim = &*seen.claim;
         self.calling().remove(&claim.name());
         let mut after = claim.clone();
-        let kept = claim.metadata.annotations.iter().filter(|(key, _)| **key != *REBOOT_PRE_BOOT_ID);
+        let kept = claim
+            .metadata
+            .annotations
+            .iter()
+            .filter(|(key, _)| **key != *REBOOT_PRE_BOOT_ID);
         after.metadata.annotations = Labels::from_pairs(kept.cloned().collect());
         let written = cluster.update(claim, &after, Lock::Version).await?;
         let claim = written.as_ref().unwrap_or(claim);
@@ -177,22 +186,24 @@ impl Controller for Reboot {
         }
     }
 
-    /// A claim with a reboot, and its node when it comes back.
+    /// A claim with a reboot, its node when it comes back, and pods that have left it.
     fn concerns(&self, change: &Change, state: &State) -> Vec<NodeClaimName> {
-        let has_reboot = |claim: &NodeClaim| claim.condition(REBOOTING).is_some();
-        match change {
-            Change::NodeClaim(claim) => {
-                let latest = claim.latest().filter(|claim| has_reboot(claim));
-                latest.map(|claim| claim.name()).into_iter().collect()
-            }
-            Change::Node(node) if is_back(node) => {
-                let id = node.latest().and_then(|node| node.spec.provider_id.as_ref());
-                let claims = id.into_iter().flat_map(|id| state.claims_of_provider_id(id.as_str()));
-                let rebooting = claims.filter(|claim| has_reboot(claim));
-                rebooting.map(|claim| claim.name()).collect()
+        let claims = match change {
+            Change::NodeClaim(claim) => claim.latest().into_iter().collect(),
+            Change::Node(node) if is_back(node) => node.latest().map(|node| claims_of(state, node)).unwrap_or_default(),
+            Change::Pod(pod) if pod.is_gone() => {
+                let name = pod.latest().and_then(|pod| pod.node_name.as_ref());
+                let node = name.and_then(|name| state.get::<Node>(&ObjectKey::cluster_scoped(name.as_str())));
+                node.map(|node| claims_of(state, node)).unwrap_or_default()
             }
             _ => Vec::new(),
-        }
+        };
+        let has_reboot = |claim: &&Arc<NodeClaim>| claim.condition(REBOOTING).is_some();
+        claims
+            .into_iter()
+            .filter(has_reboot)
+            .map(|claim| claim.name())
+            .collect()
     }
 
     async fn reconcile(&self, cluster: &Cluster, name: &NodeClaimName) -> Result<Next, Problem> {
@@ -212,6 +223,13 @@ impl Controller for Reboot {
         }
         Ok(Next::Again)
     }
+}
+
+fn claims_of<'a>(state: &'a State, node: &Node) -> Vec<&'a Arc<NodeClaim>> {
+    let id = node.spec.provider_id.as_ref();
+    id.into_iter()
+        .flat_map(|id| state.claims_of_provider_id(id.as_str()))
+        .collect()
 }
 
 fn observe(state: &State, name: &NodeClaimName) -> Result<Option<Seen>, Problem> {
@@ -246,7 +264,10 @@ fn is_back(node: &Transition<Node>) -> bool {
 
 /// The cloud has taken the reboot on. The message, which says what is being mended, stays.
 async fn issue(cluster: &Cluster, claim: &NodeClaim) -> Result<(), Problem> {
-    let message = claim.condition(REBOOTING).map(|reboot| reboot.message.clone()).unwrap_or_default();
+    let message = claim
+        .condition(REBOOTING)
+        .map(|reboot| reboot.message.clone())
+        .unwrap_or_default();
     let after = changed(claim, cluster.now(), |set| {
         set.set_true_with_reason(REBOOTING, REBOOT_ISSUED, &message);
         set.set_unknown_with_reason(INITIALIZED, REASON_REBOOTING, "node is rebooting");
@@ -273,7 +294,10 @@ async fn tighten(cluster: &Cluster, seen: &Seen) -> Result<NodeClaim, Problem> {
     };
     let deadline = cluster.now().saturating_add(bound).unwrap_or(Timestamp::MAX);
     let known = claim.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP);
-    if known.and_then(|known| known.parse().ok()).is_some_and(|known: Timestamp| known <= deadline) {
+    if known
+        .and_then(|known| known.parse().ok())
+        .is_some_and(|known: Timestamp| known <= deadline)
+    {
         return Ok(claim.clone());
     }
     let mut after = claim.clone();
@@ -311,7 +335,11 @@ fn unfenced(node: &Node) -> Node {
 
 fn uninitialized(node: &Node) -> Node {
     let mut after = node.clone();
-    let others = node.metadata.labels.iter().filter(|(key, _)| **key != *labels::INITIALIZED);
+    let others = node
+        .metadata
+        .labels
+        .iter()
+        .filter(|(key, _)| **key != *labels::INITIALIZED);
     after.metadata.labels = Labels::from_pairs(others.cloned().collect());
     after
 }
@@ -346,5 +374,8 @@ fn count(cluster: &Cluster, seen: &Seen, result: &str) {
     let requested = seen.requested_at().unwrap_or(cluster.now());
     let seconds = cluster.now().duration_since(requested).as_secs_f64();
     cluster.metrics().nodes_reboots_total.inc([result]);
-    cluster.metrics().nodes_reboot_duration_seconds.observe([result], seconds);
+    cluster
+        .metrics()
+        .nodes_reboot_duration_seconds
+        .observe([result], seconds);
 }

@@ -19,7 +19,7 @@ use state::{Change, State, Transition};
 
 use self::{
     observe::{Seen, observe},
-    stage::{Stage, Volumes},
+    stage::Stage,
 };
 use super::{Evictions, claim_of, events, is_leaving};
 use crate::{Cluster, Controller, Next, Problem, patch::Lock};
@@ -249,7 +249,10 @@ async fn record(
         Ok(written) => {
             let drained = |claim: &NodeClaim| condition::holds(&claim.status.conditions, DRAINED);
             if written.is_some() && !drained(claim) && drained(&after) {
-                cluster.metrics().nodes_drained_total.inc([&seen.label(labels::NODEPOOL)]);
+                cluster
+                    .metrics()
+                    .nodes_drained_total
+                    .inc([&seen.label(labels::NODEPOOL)]);
             }
             Ok(true)
         }

@@ -1,5 +1,6 @@
-//! Claims whose machine is gone, although nobody asked for that. Clouds answer late, so an absence is believed only when
-//! it was seen twice, of a claim that is not young, whose node is not Ready.
+//! Claims whose machine is gone although nobody asked for that, and machines whose claim is. Clouds answer late, so an
+//! absence is believed only when it was seen twice, of a claim that is not young, whose node is not Ready; and only so many
+//! machines go at a time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,11 +11,11 @@ use std::{
 
 use api::condition::names::nodeclaim;
 use async_trait::async_trait;
-use cloud::Instance;
+use cloud::{Findings, Instance, Sweep};
 use jiff::{SignedDuration, Timestamp};
 use model::object::{NodeClaim, ProviderId, Uid, condition};
 use runtime::Settings;
-use state::{Change, State};
+use state::{Change, Kind, State};
 
 use super::{
     Managed, Reason, ending,
@@ -46,6 +47,7 @@ pub struct GarbageCollection {
     managed: Managed,
     /// How many lists in a row lacked a claim's machine.
     absences: Mutex<BTreeMap<Uid, u32>>,
+    sweep: Mutex<Sweep>,
 }
 
 impl GarbageCollection {
@@ -54,6 +56,7 @@ impl GarbageCollection {
         Self {
             managed,
             absences: Mutex::default(),
+            sweep: Mutex::default(),
         }
     }
 
@@ -71,6 +74,16 @@ impl GarbageCollection {
                 .is_some_and(|count| *count >= ABSENCES)
         };
         missing.into_iter().filter(is_sure).collect()
+    }
+
+    /// Machines that were launched for claims which are no more. Nothing is said while not all claims are known.
+    fn orphans(&self, instances: &[Instance], state: &State, now: Timestamp) -> Findings {
+        if !state.is_listed(Kind::NodeClaim) {
+            return Findings::default();
+        }
+        let claims = state.all::<NodeClaim>().iter().map(AsRef::as_ref);
+        let mut sweep = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        sweep.look(instances, claims, now)
     }
 
     fn has_suspects(&self) -> bool {
@@ -132,29 +145,41 @@ impl Controller for GarbageCollection {
     }
 
     async fn reconcile(&self, cluster: &Cluster, _: &Everything) -> Result<Next, Problem> {
-        let running = running(&cluster.cloud().list().await?);
-        let now = cluster.now();
-        let missing: Vec<Arc<NodeClaim>> = cluster.look(|state| {
+        let instances = cluster.cloud().list().await?;
+        let (running, now) = (running(&instances), cluster.now());
+        let (missing, orphans) = cluster.look(|state| {
             let ours = state
                 .all::<NodeClaim>()
                 .iter()
                 .filter(|claim| self.managed.claim(claim));
             let missing = ours.filter(|claim| is_missing(claim, &running, now));
-            missing
-                .filter(|claim| !is_alive(Joined::of(claim, state)))
-                .cloned()
-                .collect()
+            let missing = missing.filter(|claim| !is_alive(Joined::of(claim, state))).cloned();
+            (missing.collect(), self.orphans(&instances, state, now))
         });
         let mut problems = Vec::new();
         for claim in self.count(missing) {
-            if let Err(problem) = collect(cluster, &claim).await {
-                problems.push(problem);
-            }
+            problems.extend(collect(cluster, &claim).await.err());
+        }
+        for (machine, reason) in &orphans.held {
+            tracing::debug!("provider-id" = %machine, %reason, "leaving an instance without a nodeclaim alone");
+        }
+        for machine in &orphans.delete {
+            problems.extend(sweep(cluster, machine).await.err());
         }
         if !problems.is_empty() {
             return Err(Problem::Several(problems));
         }
         Ok(Next::After(if self.has_suspects() { RECHECK } else { PERIOD }))
+    }
+}
+
+/// Removes a machine that nobody claims.
+async fn sweep(cluster: &Cluster, machine: &Instance) -> Result<(), Problem> {
+    let claim = machine.claim.as_ref().map_or("", |name| name.as_str());
+    tracing::info!("provider-id" = %machine.provider_id, "NodeClaim.name" = claim, "deleting an instance without a nodeclaim");
+    match cluster.cloud().delete(&machine.to_claim()).await {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -57,7 +57,11 @@ async fn pod_that_was_replaced_by_another_of_its_name_is_left_alone() {
 async fn pod_still_there_at_a_timeout_is_left_alone() {
     let mut world = World::new();
     world.lone_node("n");
-    world.pod("web", "n", &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}));
+    world.pod(
+        "web",
+        "n",
+        &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}),
+    );
     let evictions = queue(&mut world);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let web = pod(&world, "web");
@@ -73,7 +77,11 @@ async fn pod_still_there_at_a_timeout_is_left_alone() {
 async fn pod_that_loses_its_protection_goes_at_once() {
     let mut world = World::new();
     world.lone_node("n");
-    world.pod("web", "n", &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}));
+    world.pod(
+        "web",
+        "n",
+        &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}),
+    );
     let evictions = queue(&mut world);
     tokio::time::sleep(Duration::from_secs(1)).await;
     evictions.add(&[pod(&world, "web")], Order::ForceDelete(None), world.now());

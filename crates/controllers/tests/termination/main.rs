@@ -1,5 +1,6 @@
 //! What happens to the pods, the volumes and the machine of a node that goes away, told against an API server.
 
+mod bad_days;
 mod crash;
 mod eviction;
 mod reboot;
@@ -37,7 +38,9 @@ async fn node_is_closed_drained_tier_by_tier_and_let_go_after_its_machine() {
     one_of_each_tier(&world, "n");
     world.start();
     world.server.delete("Node", "n").unwrap();
-    world.until("machine asked to end", |_| world.cloud.deletions() > 0).await;
+    world
+        .until("machine asked to end", |_| world.cloud.deletions() > 0)
+        .await;
     let node = world.server.get("Node", "n").unwrap();
     assert_eq!(
         node["spec"]["taints"],
@@ -52,10 +55,16 @@ async fn node_is_closed_drained_tier_by_tier_and_let_go_after_its_machine() {
     let node = world.server.get("Node", "n").unwrap();
     assert_eq!(node["metadata"]["finalizers"], json!(["example.com/other"]));
     let holds = |kind: &str| world.condition("n", kind) == Some(("True".to_owned(), kind.to_owned()));
-    assert!(["Drained", "VolumesDetached", "InstanceTerminating"].into_iter().all(holds));
+    assert!(
+        ["Drained", "VolumesDetached", "InstanceTerminating"]
+            .into_iter()
+            .all(holds)
+    );
     assert_eq!(world.metrics.nodes_terminated_total.value(["default", "z"]), 1.0);
     assert_eq!(world.metrics.nodes_drained_total.value(["default"]), 1.0);
     assert_eq!(world.metrics.pods_drained_total.value(["Forceful Termination"]), 4.0);
+    let writes = "claim's deletion, taint, two writes of its conditions, four evictions, finalizer";
+    assert_eq!(world.server.writes(), 9, "{writes}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,11 +117,21 @@ async fn pod_held_by_a_budget_goes_as_soon_as_the_budget_opens() {
     let refused = world.refusals("web", 429);
     assert!((10..=25).contains(&refused), "{refused} refusals in two minutes");
     let why = "Failed to drain node, evicting pod violates a PDB (Pod=default/web)";
-    assert!(world.said().contains(&("FailedDraining".into(), "n".into(), why.into())));
-    assert_eq!(world.condition("n", "Drained"), Some(("Unknown".into(), "Draining".into())));
+    assert!(
+        world
+            .said()
+            .contains(&("FailedDraining".into(), "n".into(), why.into()))
+    );
+    assert_eq!(
+        world.condition("n", "Drained"),
+        Some(("Unknown".into(), "Draining".into()))
+    );
     let opened = world.now();
     let open = |budget: &mut Value| budget["status"]["disruptionsAllowed"] = json!(1);
-    world.server.update("PodDisruptionBudget", "default/hold", open).unwrap();
+    world
+        .server
+        .update("PodDisruptionBudget", "default/hold", open)
+        .unwrap();
     world.until("web evicted", |_| world.evicted() == ["web"]).await;
     let waited = world.now().duration_since(opened).as_millis();
     assert!(waited < 1000, "{waited} ms after the budget opened");
@@ -171,14 +190,22 @@ async fn protected_pod_stalls_the_drain_until_the_deadline_forces_it() {
 async fn protection_for_a_while_says_when_it_ends_and_then_ends() {
     let mut world = World::new();
     world.node("n");
-    world.pod("web", "n", &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "2m"}}}));
+    world.pod(
+        "web",
+        "n",
+        &json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "2m"}}}),
+    );
     world.start();
     world.server.delete("Node", "n").unwrap();
     world.until("web evicted", |_| world.evicted() == ["web"]).await;
     let second = world.now().as_second() - "2026-11-16T10:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second();
     assert!((120..=131).contains(&second), "evicted after {second} s");
     let until = "The karpenter.sh/do-not-disrupt grace period will elapse at 2026-11-16T10:02:00Z";
-    assert!(world.said().contains(&("DoNotDisruptUntil".into(), "web".into(), until.into())));
+    assert!(
+        world
+            .said()
+            .contains(&("DoNotDisruptUntil".into(), "web".into(), until.into()))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,9 +216,14 @@ async fn pod_that_never_stops_holds_its_node_for_a_minute_past_its_time() {
     world.start();
     let begun = world.now();
     world.server.delete("Node", "n").unwrap();
-    world.until("machine asked to end", |_| world.cloud.deletions() > 0).await;
+    world
+        .until("machine asked to end", |_| world.cloud.deletions() > 0)
+        .await;
     let waited = world.now().duration_since(begun).as_secs();
-    assert!((90..=93).contains(&waited), "30 s of grace and a minute, not {waited} s");
+    assert!(
+        (90..=93).contains(&waited),
+        "30 s of grace and a minute, not {waited} s"
+    );
     world.until_released("n").await;
     assert_eq!(world.evicted(), ["web"], "asked once");
 }
@@ -211,11 +243,19 @@ async fn machine_ends_only_after_its_volumes_are_detached() {
     world.start();
     world.server.delete("Node", "n").unwrap();
     let awaiting = Some(("Unknown".to_owned(), "AwaitingVolumeDetachment".to_owned()));
-    world.until("awaits volumes", |_| world.condition("n", "VolumesDetached") == awaiting).await;
+    world
+        .until("awaits volumes", |_| {
+            world.condition("n", "VolumesDetached") == awaiting
+        })
+        .await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(world.cloud.deletions(), 0);
     let why = "Awaiting deletion of bound volumeattachments (a)";
-    assert!(world.said().contains(&("AwaitingVolumeDetachment".into(), "n".into(), why.into())));
+    assert!(
+        world
+            .said()
+            .contains(&("AwaitingVolumeDetachment".into(), "n".into(), why.into()))
+    );
     world.server.delete("VolumeAttachment", "a").unwrap();
     world.until_released("n").await;
     assert_eq!(
@@ -272,8 +312,15 @@ async fn lease_that_nobody_owns_renews_or_backs_is_collected() {
     world.create(lease("fresh", "2026-11-16T11:00:00.000000Z"));
     world.start();
     world
-        .until("lease collected", |server| server.get("Lease", "kube-node-lease/gone").is_none())
+        .until("lease collected", |server| {
+            server.get("Lease", "kube-node-lease/gone").is_none()
+        })
         .await;
-    let left: Vec<_> = world.server.list("Lease").iter().map(|lease| lease["metadata"]["name"].clone()).collect();
+    let left: Vec<_> = world
+        .server
+        .list("Lease")
+        .iter()
+        .map(|lease| lease["metadata"]["name"].clone())
+        .collect();
     assert_eq!(left, ["fresh", "n"]);
 }

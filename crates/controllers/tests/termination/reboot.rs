@@ -10,7 +10,10 @@ fn requested(world: &World) {
     world.pod("web", "n", &json!({}));
     boot(world, "b1", "True");
     let initialized = json!({"metadata": {"labels": {"karpenter.sh/initialized": "true"}}});
-    world.server.update("Node", "n", |node| merge(node, &initialized)).unwrap();
+    world
+        .server
+        .update("Node", "n", |node| merge(node, &initialized))
+        .unwrap();
     let since = world.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let ask = |claim: &mut Value| {
         let bound = json!({"karpenter.sh/reboot-termination-grace-period": "1m0s"});
@@ -39,10 +42,18 @@ async fn node_is_fenced_drained_rebooted_and_taken_back() {
     world.start();
     world.until("asked", |_| !world.cloud.reboots().is_empty()).await;
     assert_eq!(world.evicted(), ["web"]);
-    assert_eq!(fence(&world), json!([{"key": "karpenter.sh/rebooting", "effect": "NoSchedule"}]));
+    assert_eq!(
+        fence(&world),
+        json!([{"key": "karpenter.sh/rebooting", "effect": "NoSchedule"}])
+    );
     let issued = Some(("True".to_owned(), "RebootIssued".to_owned()));
-    world.until("issued", |_| world.condition("n", "Rebooting") == issued).await;
-    assert_eq!(world.condition("n", "Initialized"), Some(("Unknown".into(), "Rebooting".into())));
+    world
+        .until("issued", |_| world.condition("n", "Rebooting") == issued)
+        .await;
+    assert_eq!(
+        world.condition("n", "Initialized"),
+        Some(("Unknown".into(), "Rebooting".into()))
+    );
     let claim = world.server.get("NodeClaim", &claim_of("n")).unwrap();
     let uid = claim["metadata"]["uid"].as_str().unwrap();
     assert_eq!(world.cloud.reboots(), [format!("{uid}-1794823200000000000-b1")]);
@@ -52,12 +63,19 @@ async fn node_is_fenced_drained_rebooted_and_taken_back() {
         })
         .await;
     boot(&world, "b2", "False");
-    world.until("fence removed", |_| fence(&world).as_array().is_none_or(Vec::is_empty)).await;
+    world
+        .until("fence removed", |_| fence(&world).as_array().is_none_or(Vec::is_empty))
+        .await;
     boot(&world, "b2", "True");
     let done = Some(("False".to_owned(), "RebootSucceeded".to_owned()));
-    world.until("succeeded", |_| world.condition("n", "Rebooting") == done).await;
+    world
+        .until("succeeded", |_| world.condition("n", "Rebooting") == done)
+        .await;
     let claim = world.server.get("NodeClaim", &claim_of("n")).unwrap();
-    assert_eq!(claim["metadata"]["annotations"]["karpenter.sh/reboot-pre-boot-id"], Value::Null);
+    assert_eq!(
+        claim["metadata"]["annotations"]["karpenter.sh/reboot-pre-boot-id"],
+        Value::Null
+    );
     assert_eq!(world.metrics.nodes_reboots_total.value(["succeeded"]), 1.0);
     assert!(world.said().iter().any(|(reason, ..)| reason == "RebootObserved"));
 }

@@ -162,7 +162,8 @@ impl World {
     pub fn set_deadline(&self, node: &str, seconds: i64) {
         let at = self.now() + jiff::SignedDuration::from_secs(seconds);
         let set = |claim: &mut Value| {
-            let annotations = json!({"karpenter.sh/nodeclaim-termination-timestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()});
+            let annotations =
+                json!({"karpenter.sh/nodeclaim-termination-timestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()});
             merge(claim, &json!({"metadata": {"annotations": annotations}}));
         };
         self.server.update("NodeClaim", &claim_of(node), set).unwrap();
@@ -205,7 +206,13 @@ impl World {
     pub fn said(&self) -> Vec<(String, String, String)> {
         let said = self.said.lock().unwrap();
         said.iter()
-            .map(|event| (event.reason.to_string(), event.object.name.to_string(), event.message.clone()))
+            .map(|event| {
+                (
+                    event.reason.to_string(),
+                    event.object.name.to_string(),
+                    event.message.clone(),
+                )
+            })
             .collect()
     }
 
@@ -226,7 +233,9 @@ impl World {
     pub fn refusals(&self, pod: &str, code: u16) -> usize {
         let log = self.server.log();
         let refused = log.iter().filter(|request| request.code == code);
-        refused.filter(|request| evicted_pod(&request.path).as_deref() == Some(pod)).count()
+        refused
+            .filter(|request| evicted_pod(&request.path).as_deref() == Some(pod))
+            .count()
     }
 }
 

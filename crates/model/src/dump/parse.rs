@@ -78,8 +78,13 @@ struct SnapshotHead<'a> {
     #[serde(default, borrow)]
     node_pool_instance_types: Option<&'a RawValue>,
     #[serde(default, borrow)]
+    node_pool_variants: Option<&'a RawValue>,
+    #[serde(default, borrow)]
     well_known_labels: Option<&'a RawValue>,
 }
+
+/// What pools describe in their own way.
+type Variants = std::collections::BTreeMap<NodePoolName, Vec<Arc<CatalogType>>>;
 
 impl Reading {
     pub(super) fn fault(&mut self, fault: Fault) {
@@ -217,6 +222,9 @@ impl Reading {
                     head.node_pool_instance_types,
                 )
                 .unwrap_or_default(),
+            node_pool_variants: self
+                .part::<Variants>(place, "nodePoolVariants", head.node_pool_variants)
+                .unwrap_or_default(),
             well_known_labels: self
                 .part::<List<Text>>(place, "wellKnownLabels", head.well_known_labels)
                 .unwrap_or_default(),
@@ -249,6 +257,24 @@ impl Reading {
             }
         }
         self.unknown_types(place, catalog, &names);
+        self.unknown_variants(place, catalog, &names);
+    }
+
+    /// A pool cannot describe in its own way what nobody else describes; the type is reported and left out.
+    fn unknown_variants(&mut self, place: &Place, catalog: &mut Catalog, names: &HashSet<InstanceTypeName>) {
+        for (pool, variants) in &mut catalog.node_pool_variants {
+            variants.sort_by(|one, other| one.name.cmp(&other.name));
+            for unknown in variants.extract_if(.., |entry| !names.contains(&entry.name)) {
+                self.fault(Fault {
+                    place: place.clone(),
+                    object: None,
+                    field: format!("nodePoolVariants.{pool}"),
+                    value: format!("{:?}", unknown.name.as_str()),
+                    problem: "names no instance type of the file".into(),
+                    fix: "add the type to instanceTypes or take the variant out".into(),
+                });
+            }
+        }
     }
 
     /// A pool must not offer a type nobody describes; the name is reported and left out.

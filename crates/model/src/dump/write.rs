@@ -31,6 +31,10 @@ pub fn write(snapshot: &Snapshot, mut out: impl Write) -> io::Result<()> {
     types.finish()?;
     out.write_all(b",\n\"nodePoolInstanceTypes\":")?;
     serde_json::to_writer(&mut out, &catalog.node_pool_instance_types)?;
+    if !catalog.node_pool_variants.is_empty() {
+        out.write_all(b",\n\"nodePoolVariants\":")?;
+        serde_json::to_writer(&mut out, &catalog.node_pool_variants)?;
+    }
     out.write_all(b",\n\"wellKnownLabels\":")?;
     serde_json::to_writer(&mut out, &catalog.well_known_labels)?;
     out.write_all(b"}\n")

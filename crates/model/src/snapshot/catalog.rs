@@ -22,6 +22,9 @@ pub struct Catalog {
     pub instance_types: Vec<Arc<CatalogType>>,
     /// Which types a pool's node class offers; a pool that is not listed gets all.
     pub node_pool_instance_types: BTreeMap<NodePoolName, List<InstanceTypeName>>,
+    /// Types that a pool's node class describes in its own way, such as with other kubelet settings: the pool has these
+    /// instead of the shared ones of their name. Sorted by name.
+    pub node_pool_variants: BTreeMap<NodePoolName, Vec<Arc<CatalogType>>>,
     /// Label keys the cloud adds to the well-known set.
     pub well_known_labels: List<Text>,
 }
@@ -32,13 +35,21 @@ impl Catalog {
         self.instance_types.iter().find(|entry| entry.name == *name)
     }
 
-    /// The types a pool may use, in the catalogue's order.
+    /// The types a pool may use, as its node class describes them, in the catalogue's order.
     pub fn of_pool<'a>(&'a self, pool: &NodePoolName) -> impl Iterator<Item = &'a Arc<CatalogType>> {
         let offered = self.node_pool_instance_types.get(pool);
+        let variants = self.node_pool_variants.get(pool);
         self.instance_types
             .iter()
             .filter(move |entry| offered.is_none_or(|names| names.contains(&entry.name)))
+            .map(move |entry| variants.and_then(|own| named(own, &entry.name)).unwrap_or(entry))
     }
+}
+
+/// The type of a name, of types sorted by name.
+fn named<'a>(sorted: &'a [Arc<CatalogType>], name: &InstanceTypeName) -> Option<&'a Arc<CatalogType>> {
+    let at = sorted.binary_search_by(|entry| entry.name.cmp(name)).ok()?;
+    sorted.get(at)
 }
 
 /// An instance type.

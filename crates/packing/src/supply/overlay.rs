@@ -18,11 +18,7 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::{
-    labels::label_rules,
-    pool::{catalogue, offered},
-    template::specs,
-};
+use super::{labels::label_rules, pool::Types, template::specs};
 
 /// A type within a pool.
 type Place = (Text, Text);
@@ -48,7 +44,7 @@ pub enum OverlayVerdict {
 /// Whether each overlay of a snapshot is in force, by name; none while overlays are switched off.
 pub fn overlay_verdicts(snapshot: &Snapshot) -> BTreeMap<Text, OverlayVerdict> {
     let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
-    let types = catalogue(snapshot, &mut vocabulary);
+    let types = Types::of(snapshot, &mut vocabulary);
     let overlays = Overlays::of(snapshot, &types, &mut vocabulary);
     overlays.verdicts.into_iter().collect()
 }
@@ -82,7 +78,7 @@ struct Candidate {
 
 impl Overlays {
     /// The overlays of a snapshot that are valid and contradict no other; none while overlays are switched off.
-    pub(super) fn of(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Self {
         let mut overlays = Self::default();
         if !snapshot.settings().feature_gates.node_overlay || snapshot.objects().node_overlays.is_empty() {
             return overlays;
@@ -224,7 +220,7 @@ impl Update {
 }
 
 /// The types of all pools, also of those that take no part: a contradiction there counts too.
-fn candidates(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut Vocabulary) -> Vec<Candidate> {
+fn candidates(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for pool in snapshot.objects().node_pools.iter() {
         let name = &pool.metadata.name;
@@ -232,7 +228,7 @@ fn candidates(snapshot: &Snapshot, types: &[Arc<InstanceType>], vocabulary: &mut
         let mut of_pool = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), vocabulary);
         let named = Requirement::parse(NODEPOOL, Operator::In, [&**name], vocabulary);
         of_pool.add(named, vocabulary);
-        for instance_type in offered(types, pool, snapshot) {
+        for instance_type in types.offered(pool, snapshot) {
             let mut labels = of_pool.clone();
             labels.add_all(&instance_type.requirements, vocabulary);
             candidates.push(Candidate {

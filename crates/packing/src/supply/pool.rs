@@ -1,12 +1,16 @@
 //! Which NodePools take part, in which order, with which instance types, and what their limits leave.
 
-use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use model::{
     instance_type::InstanceType,
-    object::{InstanceTypeName, NodePool},
+    object::{InstanceTypeName, NodePool, NodePoolName},
     resources::ResourceList,
-    snapshot::{Member, Snapshot},
+    snapshot::{CatalogType, Member, Snapshot},
     vocabulary::Vocabulary,
 };
 
@@ -33,10 +37,10 @@ impl Pools {
         let pools = snapshot.objects().node_pools.iter();
         let mut pools: Vec<_> = pools.filter(|pool| takes_part(pool)).cloned().collect();
         pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
-        let types = catalogue(snapshot, vocabulary);
+        let types = Types::of(snapshot, vocabulary);
         let overlays = Overlays::of(snapshot, &types, vocabulary);
         let offer = |pool: Arc<NodePool>| PoolOffer {
-            types: overlays.applied(&pool, offered(&types, &pool, snapshot)),
+            types: overlays.applied(&pool, types.offered(&pool, snapshot)),
             pool,
         };
         Self {
@@ -67,20 +71,40 @@ fn takes_part(pool: &NodePool) -> bool {
     !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting()
 }
 
-/// Every type once, for all pools that offer it.
-pub(super) fn catalogue(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Vec<Arc<InstanceType>> {
-    let entries = snapshot.catalog().instance_types.iter();
-    entries.map(|entry| Arc::new(entry.instance_type(vocabulary))).collect()
+/// The catalogue: every type once, for all pools that offer it, and what pools have in its place.
+#[derive(Debug)]
+pub(super) struct Types {
+    shared: Vec<Arc<InstanceType>>,
+    variants: BTreeMap<NodePoolName, BTreeMap<Arc<str>, Arc<InstanceType>>>,
 }
 
-/// The types of the catalogue that a pool's node class offers, in the catalogue's order.
-pub(super) fn offered(types: &[Arc<InstanceType>], pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
-    let Some(names) = snapshot.catalog().node_pool_instance_types.get(&pool.name()) else {
-        return types.to_vec();
-    };
-    let names: BTreeSet<_> = names.iter().map(InstanceTypeName::as_str).collect();
-    let offered = types.iter().filter(|it| names.contains(&*it.name));
-    offered.cloned().collect()
+impl Types {
+    pub(super) fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
+        let catalog = snapshot.catalog();
+        let mut built = |entry: &Arc<CatalogType>| Arc::new(entry.instance_type(vocabulary));
+        let shared = catalog.instance_types.iter().map(&mut built).collect();
+        let mut by_name = |entries: &Vec<Arc<CatalogType>>| {
+            let types = entries.iter().map(&mut built);
+            types.map(|it| (Arc::clone(&it.name), it)).collect()
+        };
+        let variants = catalog.node_pool_variants.iter();
+        let variants = variants.map(|(pool, entries)| (pool.clone(), by_name(entries)));
+        Self {
+            shared,
+            variants: variants.collect(),
+        }
+    }
+
+    /// The types that a pool's node class offers, as it describes them, in the catalogue's order.
+    pub(super) fn offered(&self, pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
+        let pool = pool.name();
+        let names = snapshot.catalog().node_pool_instance_types.get(&pool);
+        let names: Option<BTreeSet<_>> = names.map(|names| names.iter().map(InstanceTypeName::as_str).collect());
+        let variants = self.variants.get(&pool);
+        let is_offered = |it: &&Arc<InstanceType>| names.as_ref().is_none_or(|names| names.contains(&*it.name));
+        let own = |it: &Arc<InstanceType>| variants.and_then(|own| own.get(&it.name)).unwrap_or(it).clone();
+        self.shared.iter().filter(is_offered).map(own).collect()
+    }
 }
 
 /// What a pool's limits leave beside the machines it has; none without limits.
@@ -135,6 +159,24 @@ mod tests {
             node_pool("good", json!({})),
         ];
         assert_eq!(names(pools), ["good"]);
+    }
+
+    #[test]
+    fn pool_has_its_own_variant_of_a_type_that_its_class_describes_otherwise() {
+        let types = ["b", "a"].map(|name| instance_type(name, "1", &["z"]));
+        let mut variant = instance_type("a", "1", &["z"]);
+        variant["capacity"]["cpu"] = json!("77");
+        let file = json!({ "instanceTypes": types, "nodePoolVariants": { "own": [variant] } });
+        let pools = ["own", "plain"].map(|name| node_pool(name, json!({})));
+        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let is_variant = |pool| -> Vec<_> {
+            let types = pools.get(pool).unwrap().types.iter();
+            types
+                .map(|it| (&*it.name, it.capacity.amount("cpu").to_string() == "77"))
+                .collect()
+        };
+        assert_eq!(is_variant("own"), [("b", false), ("a", true)]);
+        assert_eq!(is_variant("plain"), [("b", false), ("a", false)]);
     }
 
     #[test]

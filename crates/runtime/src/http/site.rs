@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, SizeHint};
 
 use super::probe::{Probes, Verdict};
 use crate::{Metrics, metrics::Page, settings::MetricsProfile};
@@ -98,5 +98,14 @@ impl Body for Answer {
             Self::Page(page) => page.as_mut().and_then(Page::next),
         };
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece.into()))))
+    }
+
+    /// How long a page will be nobody knows before it is written.
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+            Self::Page(None) => SizeHint::with_exact(0),
+            Self::Page(Some(_)) => SizeHint::default(),
+        }
     }
 }

@@ -24,6 +24,7 @@ impl<T> Follower<'_, T> {
     /// Shows every object and then the list; returns its version. A list whose pages expired half-way has named nothing:
     /// the next one begins at the beginning.
     pub(super) async fn list(&mut self, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
+        see(Observed::Listing);
         let mut named = BTreeSet::new();
         let mut rest = String::new();
         loop {

@@ -67,11 +67,11 @@ impl<T> Follower<'_, T> {
         let mut lines = Lines::default();
         let mut patience = SILENCE;
         loop {
-            let silent = || self.fault(format!("the watch was silent for {} s", patience.as_secs()));
-            let Some(frame) = timeout(patience, body.frame()).await.map_err(|_| silent())? else {
-                return Ok(());
+            let frame = match timeout(patience, body.frame()).await {
+                Err(_) => return Err(self.fault(format!("the watch was silent for {} s", patience.as_secs()))),
+                Ok(None) => return Ok(()),
+                Ok(Some(frame)) => frame.map_err(|error| self.fault(with_causes(&error)))?,
             };
-            let frame = frame.map_err(|error| self.fault(with_causes(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
             lines
                 .take_in(&data)

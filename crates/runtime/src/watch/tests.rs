@@ -44,20 +44,28 @@ async fn followed(seconds: u64, steps: Vec<Step>) -> (Vec<String>, Vec<String>) 
         key: |node: &Node| node.metadata().key(),
     };
     let following = follow(&api, watched, move |observed| {
-        noted.lock().unwrap().push(in_words(&observed));
+        noted.lock().unwrap().extend(in_words(&observed));
     });
+    let following = sendable(following);
     assert!(timeout(Duration::from_secs(seconds), following).await.is_err());
     (std::mem::take(&mut *seen.lock().unwrap()), asked(&log))
 }
 
-fn in_words(observed: &Observed<Node>) -> String {
-    match observed {
+/// Watches run as tasks.
+fn sendable<F: Future<Output = ()> + Send>(future: F) -> F {
+    future
+}
+
+/// The requests show already where lists begin.
+fn in_words(observed: &Observed<Node>) -> Option<String> {
+    Some(match observed {
+        Observed::Listing => return None,
         Observed::Applied(node) => format!("+{}", node.metadata().name),
         Observed::Deleted(node) => format!("-{}", node.metadata().name),
         Observed::Listed { named, .. } => format!("listed {}", named.len()),
         Observed::Failed(error) if error.is_missing_kind() => "no such kind".to_owned(),
         Observed::Failed(error) => format!("failed: {}", error.message),
-    }
+    })
 }
 
 /// Requests without what is the same in all of them.

@@ -165,7 +165,7 @@ pub(super) fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mu
     let mut launches = Vec::new();
     for name in claim.options.iter() {
         let is_offered = context.supply.is_offered(&claim.node_pool, name);
-        let Some(at) = context.supply.position(name).filter(|_| is_offered) else {
+        let Some(at) = context.supply.position(&claim.node_pool, name).filter(|_| is_offered) else {
             verdict.violate(
                 Rule::Options,
                 None,

@@ -65,6 +65,6 @@ fn capacities<'a>(claim: &'a PlannedClaim, supply: &'a Supply) -> impl Iterator<
     let kinds = claim
         .options
         .iter()
-        .filter_map(|name| supply.types.get(supply.position(name)?));
+        .filter_map(|name| supply.types.get(supply.position(&claim.node_pool, name)?));
     kinds.map(|kind| (kind.name.as_str(), &kind.shape.capacity))
 }

@@ -41,7 +41,12 @@ fn distinct(context: &Context<'_>, claim: &PlannedClaim, key: &str, admits: Opti
     let vocabulary = &context.supply.vocabulary;
     let Some(id) = vocabulary.key(key) else { return 0 };
     let mut values = BTreeSet::new();
-    for at in claim.options.iter().filter_map(|name| context.supply.position(name)) {
+    let supply = &context.supply;
+    for at in claim
+        .options
+        .iter()
+        .filter_map(|name| supply.position(&claim.node_pool, name))
+    {
         let kind = context.supply.types.get(at);
         let declared = kind.and_then(|kind| kind.shape.requirements.get(id));
         values.extend(declared.into_iter().flat_map(Requirement::values));

@@ -20,6 +20,8 @@ pub(super) struct Supply {
     pub(super) dictionary: Dictionary,
     pub(super) types: Vec<Type>,
     by_name: BTreeMap<InstanceTypeName, usize>,
+    /// What pools have instead of the type of that name.
+    variants: BTreeMap<(NodePoolName, InstanceTypeName), usize>,
     of_pool: BTreeMap<NodePoolName, BTreeSet<InstanceTypeName>>,
 }
 
@@ -55,16 +57,24 @@ impl Supply {
         for key in &catalog.well_known_labels {
             vocabulary.add_well_known(key);
         }
+        let variants = catalog.node_pool_variants.values().flatten();
         let built: Vec<_> = catalog
             .instance_types
             .iter()
+            .chain(variants)
             .map(|entry| (entry.name.clone(), entry.instance_type(&mut vocabulary)))
             .collect();
         let types: Vec<_> = built
             .into_iter()
             .map(|(name, it)| Type::new(name, it, &vocabulary, &mut dictionary))
             .collect();
-        let by_name = types.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
+        let shared = catalog.instance_types.iter().enumerate();
+        let by_name = shared.map(|(at, it)| (it.name.clone(), at)).collect();
+        let of_pools = catalog.node_pool_variants.iter();
+        let variants = of_pools
+            .flat_map(|(pool, own)| own.iter().map(|it| (pool.clone(), it.name.clone())))
+            .zip(catalog.instance_types.len()..)
+            .collect();
         let listed = catalog.node_pool_instance_types.iter();
         let of_pool = listed
             .map(|(pool, names)| (pool.clone(), names.iter().cloned().collect()))
@@ -74,12 +84,15 @@ impl Supply {
             dictionary,
             types,
             by_name,
+            variants,
             of_pool,
         }
     }
 
-    pub(super) fn position(&self, name: &InstanceTypeName) -> Option<usize> {
-        self.by_name.get(name).copied()
+    /// The type of a name, as a pool's node class describes it.
+    pub(super) fn position(&self, pool: &NodePoolName, name: &InstanceTypeName) -> Option<usize> {
+        let own = self.variants.get(&(pool.clone(), name.clone()));
+        own.or_else(|| self.by_name.get(name)).copied()
     }
 
     /// Whether a pool's node class offers the type.

@@ -1,4 +1,5 @@
 //! Speaks to the server as a client does: requests out, codes and bodies in.
+#![allow(clippy::unwrap_used, reason = "a fixture fails as its test does")]
 
 use http::{Method, Request};
 use http_body_util::BodyExt;

@@ -99,12 +99,14 @@ fn after_a_restart_a_claim_that_is_not_launched_counts_as_the_most_it_can_become
         Arc::new(serde_json::from_value::<CatalogType>(json).unwrap())
     };
     let mut state = cluster();
-    let mut catalog = Catalog::default();
-    catalog.instance_types = vec![
-        entry("small", "2", "8Gi"),
-        entry("large", "6", "4Gi"),
-        entry("huge", "96", "1Ti"),
-    ];
+    let catalog = Catalog {
+        instance_types: vec![
+            entry("small", "2", "8Gi"),
+            entry("large", "6", "4Gi"),
+            entry("huge", "96", "1Ti"),
+        ],
+        ..Catalog::default()
+    };
     state.set_catalog(catalog);
     apply::<NodeClaim>(&mut state, claim("a", ""));
     apply::<NodeClaim>(&mut state, deleting(claim("b", "")));

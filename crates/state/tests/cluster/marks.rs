@@ -72,8 +72,11 @@ fn nomination_and_buffer_pods_die_with_the_machine_not_with_one_of_its_parts() {
     assert_eq!((state.is_nominated("id-a", at(1)), state.buffer_pods(&id)), (false, 0));
 }
 
+/// Changes the state.
+type Do = Box<dyn FnOnce(&mut State)>;
+
 /// Whether consolidation looks again after each of these steps.
-fn looks_again(steps: Vec<(&'static str, Box<dyn FnOnce(&mut State)>)>) -> Vec<(&'static str, bool)> {
+fn looks_again(steps: Vec<(&'static str, Do)>) -> Vec<(&'static str, bool)> {
     let mut state = cluster();
     let mut last = state.consolidation_state(at(0));
     let mut looks = Vec::new();
@@ -95,7 +98,7 @@ fn consolidation_looks_again_after_what_may_make_it_possible() {
     };
     let starting = labelled("karpenter.sh/initialized", "false");
     let (started, relabelled) = (node("n", "id-a"), labelled("team", "a"));
-    let steps: Vec<(&str, bool, Box<dyn FnOnce(&mut State)>)> = vec![
+    let steps: Vec<(&str, bool, Do)> = vec![
         ("nothing", false, Box::new(|_| {})),
         (
             "claim not launched",

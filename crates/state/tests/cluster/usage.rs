@@ -102,7 +102,7 @@ fn static_pool_counts_claims_by_where_they_are_in_their_life() {
     assert_eq!(state.node_counts(&pool()), counts);
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Claim {
         which: u8,

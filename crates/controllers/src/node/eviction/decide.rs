@@ -104,7 +104,10 @@ pub(super) struct Opened<'a> {
 pub(super) fn opened(change: &Transition<PodDisruptionBudget>) -> Option<Opened<'_>> {
     let allowed = |budget: &Arc<PodDisruptionBudget>| budget.status.disruptions_allowed;
     let after = change.after.as_ref()?;
-    let more = change.before.as_ref().is_none_or(|before| allowed(before) < allowed(after));
+    let more = change
+        .before
+        .as_ref()
+        .is_none_or(|before| allowed(before) < allowed(after));
     more.then(|| Opened {
         budget: after,
         allowed: usize::try_from(allowed(after)).unwrap_or_default(),

@@ -136,7 +136,9 @@ impl Entries {
 
     fn queued_where(&self, keep: impl Fn(&EvictionKey) -> bool) -> Vec<EvictionKey> {
         let entries = self.lock();
-        let queued = entries.iter().filter(|(_, entry)| matches!(entry, Entry::Queued { .. }));
+        let queued = entries
+            .iter()
+            .filter(|(_, entry)| matches!(entry, Entry::Queued { .. }));
         queued.map(|(key, _)| key).filter(|key| keep(key)).cloned().collect()
     }
 

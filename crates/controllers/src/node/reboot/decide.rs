@@ -111,7 +111,11 @@ impl Seen {
     }
 
     fn pre_boot_id(&self) -> Option<&str> {
-        self.claim.metadata.annotations.get(REBOOT_PRE_BOOT_ID).map(AsRef::as_ref)
+        self.claim
+            .metadata
+            .annotations
+            .get(REBOOT_PRE_BOOT_ID)
+            .map(AsRef::as_ref)
     }
 
     /// Bound of the drain: none is unbounded, zero is no drain.
@@ -331,12 +335,7 @@ mod tests {
                 "10:00:02",
                 Step::Wait(Duration::from_secs(3)),
             ),
-            (
-                seen(requested, &json!({}), fenced()),
-                None,
-                "10:00:05",
-                Step::Remember,
-            ),
+            (seen(requested, &json!({}), fenced()), None, "10:00:05", Step::Remember),
             (
                 seen(requested, &bound("0s"), fenced()),
                 None,
@@ -370,17 +369,8 @@ mod tests {
 
     #[test]
     fn issued_reboot_is_watched_until_the_new_boot_is_ready() {
-        let issued = |node| {
-            seen(
-                "RebootIssued",
-                &json!({"karpenter.sh/reboot-pre-boot-id": "b1"}),
-                node,
-            )
-        };
-        let late = fail(
-            "recovery_timeout",
-            "node did not recover within the observation window",
-        );
+        let issued = |node| seen("RebootIssued", &json!({"karpenter.sh/reboot-pre-boot-id": "b1"}), node);
+        let late = fail("recovery_timeout", "node did not recover within the observation window");
         let cases = [
             (issued(node("b1", true, true, "False")), "10:02:00", Step::Unlabel),
             (issued(node("b1", true, false, "True")), "10:02:00", Step::Wait(POLL)),

@@ -23,7 +23,12 @@ pub(super) struct Seen {
 impl Seen {
     /// A label of the node; empty when it has none.
     pub(super) fn label(&self, key: &str) -> String {
-        self.node.metadata.labels.get(key).map(ToString::to_string).unwrap_or_default()
+        self.node
+            .metadata
+            .labels
+            .get(key)
+            .map(ToString::to_string)
+            .unwrap_or_default()
     }
 }
 
@@ -79,7 +84,11 @@ fn kept_volumes(
 ) -> BTreeSet<Text> {
     let mut kept = BTreeSet::new();
     for pod in pods.iter().filter(|pod| !pod.is_drainable(now)) {
-        let names = pod.spec.volumes.iter().filter_map(|volume| volume.claim_name(&pod.metadata.name));
+        let names = pod
+            .spec
+            .volumes
+            .iter()
+            .filter_map(|volume| volume.claim_name(&pod.metadata.name));
         let claims = names.filter_map(|name| claim(&ObjectKey::new(&pod.metadata.namespace, &name)));
         kept.extend(claims.map(|claim| claim.spec.volume_name.clone()));
     }

@@ -103,7 +103,12 @@ pub(super) fn tainted(node: &Node) -> Node {
     let mut after = node.clone();
     let is_there = |taint: &Taint| *taint.key == *DISRUPTED && *taint.effect == *"NoSchedule";
     if !node.spec.taints.iter().any(is_there) {
-        let others = node.spec.taints.iter().filter(|taint| *taint.key != *DISRUPTED).cloned();
+        let others = node
+            .spec
+            .taints
+            .iter()
+            .filter(|taint| *taint.key != *DISRUPTED)
+            .cloned();
         let disrupted = Taint {
             key: DISRUPTED.into(),
             effect: "NoSchedule".into(),
@@ -119,12 +124,17 @@ pub(super) fn tainted(node: &Node) -> Node {
 
 /// Whether the kubelet says that the node works.
 pub(super) fn is_ready(node: &Node) -> bool {
-    node.condition("Ready").is_some_and(|ready| ready.status == ConditionStatus::True)
+    node.condition("Ready")
+        .is_some_and(|ready| ready.status == ConditionStatus::True)
 }
 
 /// The text of a claim's deadline.
 pub(super) fn deadline_of(claim: &NodeClaim) -> Option<&str> {
-    claim.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP).map(AsRef::as_ref)
+    claim
+        .metadata
+        .annotations
+        .get(NODECLAIM_TERMINATION_TIMESTAMP)
+        .map(AsRef::as_ref)
 }
 
 /// Reads a claim's deadline.

@@ -1,0 +1,152 @@
+//! The rest of a cluster, on virtual time: who makes nodes ready, schedules pods, runs them, replaces them, counts
+//! budgets and collects what has lost its owner. Each can be switched off.
+
+mod budget;
+mod garbage;
+mod kubelet;
+mod replica;
+mod scheduler;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+use tokio::{sync::mpsc::UnboundedReceiver, task::JoinSet};
+
+use crate::{ApiServer, Change, Resource};
+
+/// Who stands in for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "a row of switches")]
+pub struct Standins {
+    /// Nodes that kwok would play are ready this long after they were created. None: never.
+    pub node_ready_after: Option<Duration>,
+    /// Pods run this long after they were bound. None: never.
+    pub pod_runs_after: Option<Duration>,
+    /// Pods end this long after they were told to, at most their grace.
+    pub pod_ends_after: Duration,
+    /// kube-scheduler.
+    pub scheduler: bool,
+    /// The controller of ReplicaSets.
+    pub replica_sets: bool,
+    /// The controller of PodDisruptionBudgets.
+    pub budgets: bool,
+    /// The garbage collectors: of what has lost its owner, and of pods whose node is gone.
+    pub garbage: bool,
+}
+
+impl Default for Standins {
+    fn default() -> Self {
+        Self {
+            node_ready_after: Some(Duration::from_secs(5)),
+            pod_runs_after: Some(Duration::from_secs(1)),
+            pod_ends_after: Duration::from_secs(1),
+            scheduler: true,
+            replica_sets: true,
+            budgets: true,
+            garbage: true,
+        }
+    }
+}
+
+/// Stand-ins at work, until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    _tasks: JoinSet<()>,
+}
+
+impl Standins {
+    /// Sets them to work.
+    pub fn start(&self, server: &ApiServer) -> Running {
+        let mut tasks = JoinSet::new();
+        if let Some(after) = self.node_ready_after {
+            tasks.spawn(kubelet::join(server.clone(), after));
+        }
+        if let Some(after) = self.pod_runs_after {
+            tasks.spawn(kubelet::run(server.clone(), after));
+        }
+        tasks.spawn(kubelet::end(server.clone(), self.pod_ends_after));
+        if self.scheduler {
+            tasks.spawn(scheduler::schedule(server.clone()));
+        }
+        if self.replica_sets {
+            tasks.spawn(replica::replace(server.clone()));
+        }
+        if self.budgets {
+            tasks.spawn(budget::count(server.clone()));
+        }
+        if self.garbage {
+            tasks.spawn(garbage::collect(server.clone()));
+            tasks.spawn(garbage::collect_pods(server.clone()));
+        }
+        Running { _tasks: tasks }
+    }
+}
+
+/// What concerns a stand-in: at first everything there is, then what changes, many changes at a time.
+struct News {
+    server: ApiServer,
+    changes: UnboundedReceiver<Change>,
+    is_first: bool,
+}
+
+impl News {
+    fn of(server: &ApiServer) -> Self {
+        Self {
+            server: server.clone(),
+            changes: server.changes(),
+            is_first: true,
+        }
+    }
+
+    /// The objects of these kinds that are new or different, or gone. Waits until there is one.
+    async fn next(&mut self, resources: &[Resource]) -> Option<Vec<(Resource, Arc<Value>)>> {
+        if std::mem::take(&mut self.is_first) {
+            let all = |resource: &Resource| {
+                let objects = self.server.all(resource);
+                objects
+                    .into_iter()
+                    .map(|object| (resource.clone(), object))
+                    .collect::<Vec<_>>()
+            };
+            return Some(resources.iter().flat_map(all).collect());
+        }
+        loop {
+            let mut news = vec![self.changes.recv().await?];
+            while let Ok(change) = self.changes.try_recv() {
+                news.push(change);
+            }
+            news.retain(|change| resources.contains(&change.resource));
+            if !news.is_empty() {
+                return Some(
+                    news.into_iter()
+                        .map(|change| (change.resource, change.object))
+                        .collect(),
+                );
+            }
+        }
+    }
+}
+
+fn nodes() -> Resource {
+    Resource::new("", "nodes")
+}
+
+fn pods() -> Resource {
+    Resource::new("", "pods")
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_deleting(object: &Value) -> bool {
+    !text(object, "/metadata/deletionTimestamp").is_empty()
+}
+
+/// As the server's direct access names it.
+fn key(object: &Value) -> String {
+    match (text(object, "/metadata/namespace"), text(object, "/metadata/name")) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
