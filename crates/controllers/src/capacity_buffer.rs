@@ -11,22 +11,10 @@ use model::object::{CapacityBuffer, Object, ObjectKey};
 use runtime::{Settings, queue::Backoff};
 use state::{Change, Kind, State, Transition};
 
-use crate::{Cluster, Controller, Next, Problem, controller, patch::Lock, provisioning::Batch};
+use crate::{Cluster, Controller, Next, Problem, patch::Lock, provisioning::Batch};
 
 const RESYNC: Duration = Duration::from_secs(30);
 const CONTESTED: Duration = Duration::from_secs(1);
-
-/// Keeps the status of buffers until the future is dropped; nothing while buffers are switched off.
-pub fn run(cluster: &Arc<Cluster>, batch: &Arc<Batch>) -> impl Future<Output = ()> + Send + use<> {
-    let is_on = cluster.settings().decisions.feature_gates.capacity_buffer;
-    let buffers = || Arc::new(CapacityBuffers::new(Arc::clone(batch)));
-    let resolve = is_on.then(|| controller::run(buffers(), Arc::clone(cluster)).1);
-    async move {
-        if let Some(resolve) = resolve {
-            resolve.await;
-        }
-    }
-}
 
 /// Keeps the status of buffers, and wakes the provisioner.
 #[derive(Debug)]
@@ -94,13 +82,11 @@ impl Controller for CapacityBuffers {
             Err(error) if error.is_conflict() || error.is_not_found() => return Ok(Next::After(CONTESTED)),
             result => drop(result?),
         }
-        match unresolved.filter(|unresolved| !unresolved.is_users()) {
-            Some(unresolved) => Err(Problem::Other(format!("CapacityBuffer \"{key}\": {unresolved}"))),
-            None => {
-                self.batch.trigger(&buffer.metadata.uid);
-                Ok(Next::After(RESYNC))
-            }
+        if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_users()) {
+            return Err(Problem::Other(format!("CapacityBuffer \"{key}\": {unresolved}")));
         }
+        self.batch.trigger(&buffer.metadata.uid);
+        Ok(Next::After(RESYNC))
     }
 }
 

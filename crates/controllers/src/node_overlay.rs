@@ -17,23 +17,12 @@ use packing::supply::{OverlayVerdict, overlay_verdicts};
 use runtime::{Settings, queue::Backoff};
 use state::{Change, Kind, State};
 
-use crate::{Cluster, Controller, Next, Problem, conditions, controller, patch::Lock, provisioning::is_managed};
+use crate::{Cluster, Controller, Next, Problem, conditions, patch::Lock, provisioning::is_managed};
 
 const RESYNC: Duration = Duration::from_hours(6);
 const UNLISTED: Duration = Duration::from_secs(1);
 /// One reconcile judges all overlays: each may contradict any other.
 const ALL: &str = "nodeoverlays";
-
-/// Judges overlays until the future is dropped; nothing while overlays are switched off.
-pub fn run(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
-    let is_on = cluster.settings().decisions.feature_gates.node_overlay;
-    let judge = is_on.then(|| controller::run(Arc::new(NodeOverlays), Arc::clone(cluster)).1);
-    async move {
-        if let Some(judge) = judge {
-            judge.await;
-        }
-    }
-}
 
 /// Judges overlays.
 #[derive(Debug, Default)]

@@ -15,23 +15,6 @@ use state::{State, Transition};
 pub use deprovisioning::StaticDeprovisioning;
 pub use provisioning::StaticProvisioning;
 
-use crate::{Cluster, controller};
-
-/// Keeps static pools at their size until the future is dropped; nothing while static capacity is switched off.
-pub fn run(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
-    let is_on = cluster.settings().decisions.feature_gates.static_capacity;
-    let both = is_on.then(|| {
-        let (_, fill) = controller::run(Arc::new(StaticProvisioning), Arc::clone(cluster));
-        let (_, shrink) = controller::run(Arc::new(StaticDeprovisioning), Arc::clone(cluster));
-        (fill, shrink)
-    });
-    async move {
-        if let Some((fill, shrink)) = both {
-            tokio::join!(fill, shrink);
-        }
-    }
-}
-
 /// The key of the pool of a claim, if it is a static one.
 fn static_pool_of(claim: Option<&Arc<NodeClaim>>, state: &State) -> Vec<ObjectKey> {
     let name = claim.and_then(|claim| claim.node_pool());

@@ -85,7 +85,9 @@ pub(crate) fn resolve(
         observed_generation: buffer.metadata.generation,
     };
     conditions::put(&mut status.conditions, condition, now);
-    status.provisioning_strategy = buffer.spec.provisioning_strategy.clone();
+    status
+        .provisioning_strategy
+        .clone_from(&buffer.spec.provisioning_strategy);
     (status, resolved.err())
 }
 

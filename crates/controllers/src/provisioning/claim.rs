@@ -139,10 +139,11 @@ pub(crate) fn hash(pool: &NodePool) -> Result<String, Unhashable> {
     let metadata = serde_json::json!({ "name": pool.metadata.name });
     let spec = serde_json::to_value(&pool.spec);
     let read = spec.and_then(|spec| serde_json::from_value(serde_json::json!({ "metadata": metadata, "spec": spec })));
-    read.map(|pool: api::karpenter::NodePool| pool.hash()).map_err(|error| Unhashable {
-        pool: pool.metadata.name.clone(),
-        cause: error.to_string(),
-    })
+    read.map(|pool: api::karpenter::NodePool| pool.hash())
+        .map_err(|error| Unhashable {
+            pool: pool.metadata.name.clone(),
+            cause: error.to_string(),
+        })
 }
 
 /// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements.
@@ -172,7 +173,7 @@ pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
         requirements: template.spec.requirements.clone(),
         resources: Resources::default(),
         node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone(),
+        termination_grace_period: template.spec.termination_grace_period,
         expire_after: template.spec.expire_after.clone(),
     };
     NodeClaim {

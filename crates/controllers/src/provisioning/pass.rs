@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use model::{
-    object::{NodePool, ObjectKey, Pod},
+    object::{List, NodePool, ObjectKey, Pod},
     plan::{Plan, RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
@@ -139,7 +139,7 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
             left_out.push(pool.metadata.key());
         } else if !pool.is_ready() {
             tracing::error!("NodePool.name" = name, "ignoring nodepool, not ready");
-        } else if offered.get(&pool.name()).is_none_or(|types| types.is_empty()) {
+        } else if offered.get(&pool.name()).is_none_or(List::is_empty) {
             tracing::info!("NodePool.name" = name, "skipping, no resolved instance types found");
             left_out.push(pool.metadata.key());
         }
@@ -202,7 +202,9 @@ impl QueueDepth {
             let pods = state.all::<Pod>().iter();
             pods.filter(|pod| pod.is_provisionable()).count()
         });
-        metrics.scheduler_queue_depth.retain(|[controller, _]| **controller != *NAME);
+        metrics
+            .scheduler_queue_depth
+            .retain(|[controller, _]| **controller != *NAME);
         metrics.scheduler_queue_depth.set([NAME, &id], gauge(pending));
         metrics.scheduler_unfinished_work_seconds.set([NAME, &id], 0.0);
         Self { id }

@@ -9,9 +9,12 @@ use std::{
 use async_trait::async_trait;
 use cloud::{CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairPolicy};
 use controllers::{
-    Cluster, Parts, capacity_buffer, node_overlay,
+    Cluster, Parts,
+    capacity_buffer::CapacityBuffers,
+    node_overlay::NodeOverlays,
     provisioning::{self, Batch},
-    static_capacity,
+    run,
+    static_capacity::{StaticDeprovisioning, StaticProvisioning},
     watches::Watches,
 };
 use model::{
@@ -20,7 +23,7 @@ use model::{
 };
 use runtime::{Api, Clock, Engine, Event, Metrics, Recorder, Settings};
 use serde_json::{Value, json};
-use simulator::ApiServer;
+use simulator::{ApiServer, Resource};
 use tokio::{task::JoinSet, time::Instant};
 
 const BEGIN: &str = "2026-11-16T10:00:00Z";
@@ -46,8 +49,10 @@ impl World {
         let mut settings = Settings::default();
         let gates = &mut settings.decisions.feature_gates;
         (gates.static_capacity, gates.node_overlay, gates.capacity_buffer) = (true, true, true);
+        let server = ApiServer::new(move || time.now());
+        server.define(&Resource::new("karpenter.sh", "nodeoverlays"), "NodeOverlay", false);
         Self {
-            server: ApiServer::new(move || time.now()),
+            server,
             metrics: Arc::default(),
             settings,
             clock,
@@ -78,9 +83,10 @@ impl World {
         let mut process = JoinSet::new();
         let batch = Arc::new(Batch::default());
         process.spawn(provisioning::run(&cluster, &batch));
-        process.spawn(static_capacity::run(&cluster));
-        process.spawn(node_overlay::run(&cluster));
-        process.spawn(capacity_buffer::run(&cluster, &batch));
+        process.spawn(run(Arc::new(StaticProvisioning), Arc::clone(&cluster)).1);
+        process.spawn(run(Arc::new(StaticDeprovisioning), Arc::clone(&cluster)).1);
+        process.spawn(run(Arc::new(NodeOverlays), Arc::clone(&cluster)).1);
+        process.spawn(run(Arc::new(CapacityBuffers::new(batch)), Arc::clone(&cluster)).1);
         process.spawn(async move {
             let mut watches = Watches::start(&cluster);
             watches.ended().await;
