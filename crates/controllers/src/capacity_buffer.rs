@@ -82,13 +82,11 @@ impl Controller for CapacityBuffers {
             Err(error) if error.is_conflict() || error.is_not_found() => return Ok(Next::After(CONTESTED)),
             result => drop(result?),
         }
-        match unresolved.filter(|unresolved| !unresolved.is_users()) {
-            Some(unresolved) => Err(Problem::Other(format!("CapacityBuffer \"{key}\": {unresolved}"))),
-            None => {
-                self.batch.trigger(&buffer.metadata.uid);
-                Ok(Next::After(RESYNC))
-            }
+        if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_users()) {
+            return Err(Problem::Other(format!("CapacityBuffer \"{key}\": {unresolved}")));
         }
+        self.batch.trigger(&buffer.metadata.uid);
+        Ok(Next::After(RESYNC))
     }
 }
 

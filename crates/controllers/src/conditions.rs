@@ -25,7 +25,7 @@ pub fn change(
 
 /// Puts a condition into a list as `SetStatusCondition` of Kubernetes does, for kinds without a root: the time changes
 /// with the status only.
-pub fn put(conditions: &mut List<Condition>, mut condition: Condition, now: Timestamp) {
+pub(crate) fn put(conditions: &mut List<Condition>, mut condition: Condition, now: Timestamp) {
     let mut list: Vec<Condition> = conditions.iter().cloned().collect();
     let known = list.iter_mut().find(|known| known.kind == condition.kind);
     let same = known.as_ref().filter(|known| known.status == condition.status);

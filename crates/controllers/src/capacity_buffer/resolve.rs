@@ -14,7 +14,7 @@ use crate::conditions;
 
 /// Why a buffer comes to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
+pub(crate) enum Unresolved {
     /// It names nothing.
     #[error("Neither podTemplateRef nor scalableRef is set")]
     NoReference,
@@ -39,7 +39,7 @@ pub enum Unresolved {
 
 impl Unresolved {
     /// Whether only the user can mend it, so that trying again is for nothing.
-    pub fn is_users(&self) -> bool {
+    pub(crate) fn is_users(&self) -> bool {
         !matches!(self, Self::Group(_) | Self::Kind(_))
     }
 
@@ -53,7 +53,7 @@ impl Unresolved {
 }
 
 /// The status of a buffer, and what is wrong with it.
-pub fn resolve(
+pub(crate) fn resolve(
     buffer: &CapacityBuffer,
     objects: &Objects,
     now: Timestamp,
@@ -85,7 +85,9 @@ pub fn resolve(
         observed_generation: buffer.metadata.generation,
     };
     conditions::put(&mut status.conditions, condition, now);
-    status.provisioning_strategy = buffer.spec.provisioning_strategy.clone();
+    status
+        .provisioning_strategy
+        .clone_from(&buffer.spec.provisioning_strategy);
     (status, resolved.err())
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{Cluster, Problem, conditions, patch::Lock};
 
 /// Does all steps in order; claims are created together, last.
-pub async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
+pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
     let mut drafts = Vec::new();
     for step in steps {
         match step {
@@ -43,7 +43,7 @@ pub async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
 
 fn refuse(cluster: &Cluster, refusal: &Unplaced) {
     tell::log_refusal(refusal);
-    if decide::is_told(refusal.kind) {
+    if decide::is_told(refusal) {
         cluster.publish(tell::failed(refusal));
     }
     mark(cluster, &refusal.pod, |state, pod| {

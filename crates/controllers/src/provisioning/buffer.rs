@@ -14,7 +14,7 @@ use model::{
 
 /// What a plan says of a buffer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// The buffer, as it was planned for.
     pub buffer: Arc<CapacityBuffer>,
     /// Whether its room is there.
@@ -34,13 +34,13 @@ struct Places {
 }
 
 /// Whether a pod only stands for the room of a CapacityBuffer.
-pub fn is_stand_in(pod: &Pod) -> bool {
+pub(crate) fn is_stand_in(pod: &Pod) -> bool {
     let mark = pod.metadata.annotations.get(CAPACITY_BUFFER_FAKE_POD);
     mark.is_some_and(|mark| **mark == *"true")
 }
 
 /// What a plan says of each buffer it has something to say of.
-pub fn verdicts(snapshot: &Snapshot, plan: &Plan) -> Vec<Verdict> {
+pub(crate) fn verdicts(snapshot: &Snapshot, plan: &Plan) -> Vec<Verdict> {
     if !snapshot.settings().feature_gates.capacity_buffer {
         return Vec::new();
     }
@@ -111,7 +111,7 @@ fn buffer_of(pod: &Pod) -> Option<ObjectKey> {
 }
 
 /// How many stand-ins each machine got that is there.
-pub fn counts(snapshot: &Snapshot, plan: &Plan) -> BTreeMap<ProviderId, usize> {
+pub(crate) fn counts(snapshot: &Snapshot, plan: &Plan) -> BTreeMap<ProviderId, usize> {
     let mut counts = BTreeMap::new();
     for planned in &plan.existing {
         let stand_ins = planned.pods.iter().filter(|pod| is_stand_in(pod)).count();

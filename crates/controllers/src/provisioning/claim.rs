@@ -25,7 +25,7 @@ use super::name::NameSeed;
 
 /// A claim to be created.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
+pub(crate) struct Draft {
     /// Whose it is.
     pub pool: Arc<NodePool>,
     /// The claim, named.
@@ -41,14 +41,14 @@ pub struct Draft {
 /// A pool that the API's own types cannot read, so that its drift hash cannot be told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("NodePool \"{pool}\" cannot be hashed: {cause}; no NodeClaims are made from it until it is mended")]
-pub struct Unhashable {
+pub(crate) struct Unhashable {
     pool: Text,
     cause: String,
 }
 
 impl Draft {
     /// The claim for a planned node.
-    pub fn planned(pool: &Arc<NodePool>, hash: &str, planned: &PlannedClaim, most: ResourceList) -> Self {
+    pub(crate) fn planned(pool: &Arc<NodePool>, hash: &str, planned: &PlannedClaim, most: ResourceList) -> Self {
         let mut uids: Vec<_> = planned.pods.iter().map(|pod| pod.uid().clone()).collect();
         uids.sort_unstable();
         let seed = NameSeed::of([&pool.metadata.uid].into_iter().chain(&uids));
@@ -69,7 +69,7 @@ impl Draft {
     }
 
     /// A claim of a static pool, named by its ordinal: any type of the pool will do, and it is for no pods in particular.
-    pub fn of_static(pool: &Arc<NodePool>, hash: &str, ordinal: u32, catalog: &Catalog) -> Self {
+    pub(crate) fn of_static(pool: &Arc<NodePool>, hash: &str, ordinal: u32, catalog: &Catalog) -> Self {
         let seed = NameSeed::of([pool.metadata.uid.to_string(), ordinal.to_string()]);
         let mut claim = of_template(pool, hash);
         let mut vocabulary = Vocabulary::new();
@@ -94,7 +94,7 @@ impl Draft {
     }
 
     /// Takes the first name of the seed that is free.
-    pub fn name_it(&mut self, is_taken: impl Fn(&str) -> bool) {
+    pub(crate) fn name_it(&mut self, is_taken: impl Fn(&str) -> bool) {
         let pool = &self.pool.metadata.name;
         let mut names = (0..).map(|attempt| self.seed.name(pool, attempt));
         if let Some(name) = names.find(|name| !is_taken(name)) {
@@ -103,20 +103,20 @@ impl Draft {
     }
 
     /// Adds an annotation.
-    pub fn annotate(&mut self, key: &str, value: &str) {
+    pub(crate) fn annotate(&mut self, key: &str, value: &str) {
         let annotations = &mut self.claim.metadata.annotations;
         *annotations = merged(annotations, &Map::from_pairs(vec![(key.into(), value.into())]));
     }
 
     /// The instance types it names, sorted.
-    pub fn types(&self) -> impl Iterator<Item = &Text> {
+    pub(crate) fn types(&self) -> impl Iterator<Item = &Text> {
         let mut requirements = self.claim.spec.requirements.iter();
         let types = requirements.find(|requirement| *requirement.key == *INSTANCE_TYPE);
         types.into_iter().flat_map(|types| &types.values)
     }
 
     /// The claim as it is sent.
-    pub fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         let mut document = serde_json::to_value(self.claim.document()).unwrap_or_default();
         if let Value::Object(fields) = &mut document {
             fields.remove("status");
@@ -125,7 +125,7 @@ impl Draft {
     }
 
     /// Whether a claim is the one this draft would make.
-    pub fn is_made(&self, claim: &NodeClaim) -> bool {
+    pub(crate) fn is_made(&self, claim: &NodeClaim) -> bool {
         let owners = &claim.metadata.owner_references;
         let (theirs, ours) = (&claim.spec, &self.claim.spec);
         !claim.metadata.is_deleting()
@@ -135,16 +135,19 @@ impl Draft {
 }
 
 /// The pool's drift hash, computed afresh: the annotation on the pool may be of yesterday.
-pub fn hash(pool: &NodePool) -> Result<String, Unhashable> {
-    let read = serde_json::to_value(pool.document()).and_then(serde_json::from_value::<api::karpenter::NodePool>);
-    read.map(|pool| pool.hash()).map_err(|error| Unhashable {
-        pool: pool.metadata.name.clone(),
-        cause: error.to_string(),
-    })
+pub(crate) fn hash(pool: &NodePool) -> Result<String, Unhashable> {
+    let metadata = serde_json::json!({ "name": pool.metadata.name });
+    let spec = serde_json::to_value(&pool.spec);
+    let read = spec.and_then(|spec| serde_json::from_value(serde_json::json!({ "metadata": metadata, "spec": spec })));
+    read.map(|pool: api::karpenter::NodePool| pool.hash())
+        .map_err(|error| Unhashable {
+            pool: pool.metadata.name.clone(),
+            cause: error.to_string(),
+        })
 }
 
 /// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements.
-pub fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
+pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
     let template = &pool.spec.template;
     let stamps = Map::from_pairs(vec![
         (NODEPOOL_HASH.into(), hash.into()),
@@ -170,7 +173,7 @@ pub fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
         requirements: template.spec.requirements.clone(),
         resources: Resources::default(),
         node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone(),
+        termination_grace_period: template.spec.termination_grace_period,
         expire_after: template.spec.expire_after.clone(),
     };
     NodeClaim {
@@ -222,7 +225,7 @@ fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
 }
 
 /// A requirement as decisions have it; none when its operator is unknown.
-pub fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
+pub(crate) fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
     Some(RequirementSpec {
         key: requirement.key.to_string(),
         operator: requirement.operator.parse::<Operator>().ok()?,
@@ -232,7 +235,7 @@ pub fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
 }
 
 /// A requirement as the API has it.
-pub fn written(spec: &RequirementSpec) -> NodeSelectorRequirement {
+pub(crate) fn written(spec: &RequirementSpec) -> NodeSelectorRequirement {
     NodeSelectorRequirement {
         key: spec.key.as_str().into(),
         operator: spec.operator.as_str().into(),

@@ -14,7 +14,7 @@ use model::{
 use runtime::ApiError;
 use state::LimitExceeded;
 
-use super::{claim::Draft, tell};
+use super::{buffer::is_stand_in, claim::Draft, tell};
 use crate::{Cluster, Problem};
 
 /// How many claims are created at the same time.
@@ -24,16 +24,16 @@ const NAMES: u32 = 5;
 
 /// Why claims are made; the `reason` of `nodeclaims_created_total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reason(pub &'static str);
+pub(crate) struct Reason(pub &'static str);
 
 impl Reason {
     /// Pods need them, or a static pool does.
-    pub const PROVISIONED: Self = Self("provisioned");
+    pub(crate) const PROVISIONED: Self = Self("provisioned");
 }
 
 /// Why a claim was not made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NotCreated {
+pub(crate) enum NotCreated {
     /// Its pool is full.
     #[error("creating node claim, resource usage exceeds limit, {0}")]
     Limit(#[from] LimitExceeded),
@@ -49,13 +49,13 @@ pub enum NotCreated {
 }
 
 /// Creates claims. What goes wrong with one does not keep the others from being made.
-pub async fn all(cluster: &Cluster, drafts: Vec<Draft>, reason: Reason) -> Vec<Result<NodeClaim, NotCreated>> {
+pub(crate) async fn all(cluster: &Cluster, drafts: Vec<Draft>, reason: Reason) -> Vec<Result<NodeClaim, NotCreated>> {
     let each = drafts.into_iter().map(|draft| one(cluster, draft, reason));
     stream::iter(each).buffered(AT_ONCE).collect().await
 }
 
 /// What failed, as one problem; none when all went well.
-pub fn problems(results: &[Result<NodeClaim, NotCreated>]) -> Option<Problem> {
+pub(crate) fn problems(results: &[Result<NodeClaim, NotCreated>]) -> Option<Problem> {
     let failed = results.iter().filter_map(|result| result.as_ref().err());
     let failed: Vec<_> = failed.map(|error| Problem::Other(error.to_string())).collect();
     (!failed.is_empty()).then_some(Problem::Several(failed))
@@ -139,7 +139,7 @@ fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason) -
         .metrics()
         .nodeclaims_created_total
         .inc([reason.0, &draft.pool.metadata.name, relaxed]);
-    for pod in &draft.pods {
+    for pod in draft.pods.iter().filter(|pod| !is_stand_in(pod)) {
         cluster.publish(tell::nominated(pod, Some(&claim), None));
     }
     claim

@@ -23,7 +23,7 @@ use super::{
 
 /// One thing to do. Each stands alone: whatever a crash leaves undone, the next pass finds again.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Nothing of a pool can be launched.
     Complain(NoTypes),
     /// A pod has no place.
@@ -44,7 +44,7 @@ pub enum Step {
 
 /// A machine that gets pods.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Nomination {
+pub(crate) struct Nomination {
     /// Its provider ID, or its node's name.
     pub machine: Text,
     /// Its node, if there is one.
@@ -59,7 +59,7 @@ pub struct Nomination {
 
 /// A pool of which no instance type is left.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NoTypes {
+pub(crate) struct NoTypes {
     /// The pool.
     pub pool: Arc<NodePool>,
     /// `minValues` is the reason.
@@ -68,7 +68,7 @@ pub struct NoTypes {
 
 /// What follows from a plan. `snapshot` is what it was planned on; `is_steered` marks the claims of one plan, so that
 /// their nodes can be released together.
-pub fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steered: bool) -> Vec<Step> {
+pub(crate) fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steered: bool) -> Vec<Step> {
     let complaints = dropped.iter().filter_map(|dropped| complaint(snapshot, dropped));
     let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
     let mut steps: Vec<_> = complaints.map(Step::Complain).collect();
@@ -77,12 +77,6 @@ pub fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steer
     steps.extend(of_buffers(snapshot, plan));
     steps.extend(creations(snapshot, &plan.claims, is_steered));
     steps
-}
-
-/// What follows when there is no pool to launch from: nobody is told, but pods count as decided on.
-pub fn without_pools(snapshot: &Snapshot, pods: impl IntoIterator<Item = Arc<Pod>>) -> Vec<Step> {
-    let postponed = pods.into_iter().map(Step::Postpone);
-    postponed.chain(of_buffers(snapshot, &Plan::default())).collect()
 }
 
 fn of_buffers(snapshot: &Snapshot, plan: &Plan) -> Vec<Step> {
@@ -180,12 +174,12 @@ fn steer(drafts: &mut [(Draft, &PlannedClaim)]) {
     }
 }
 
-/// Whether people should hear of a refusal.
-pub fn is_told(kind: RefusalKind) -> bool {
-    !matches!(kind, RefusalKind::OptedOut | RefusalKind::Deferred)
+/// Whether people should hear of a refusal. Of stand-ins nobody does: their buffer's condition says it.
+pub(crate) fn is_told(refusal: &Unplaced) -> bool {
+    !matches!(refusal.kind, RefusalKind::OptedOut | RefusalKind::Deferred) && !is_stand_in(&refusal.pod)
 }
 
 /// Whether a pod was not even tried.
-pub fn is_ignored(kind: RefusalKind) -> bool {
+pub(crate) fn is_ignored(kind: RefusalKind) -> bool {
     matches!(kind, RefusalKind::OptedOut | RefusalKind::Invalid)
 }

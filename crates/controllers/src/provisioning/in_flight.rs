@@ -21,10 +21,10 @@ use model::{
 use super::claim::read;
 
 /// After this long without a launch a claim is given up.
-pub const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
+pub(crate) const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The snapshot with claims in flight counted as machines.
-pub fn counted(snapshot: &Snapshot) -> Snapshot {
+pub(crate) fn counted(snapshot: &Snapshot) -> Snapshot {
     let now = snapshot.taken_at();
     let claims = snapshot.objects().node_claims.iter();
     let waiting: Vec<_> = claims.filter(|claim| is_in_flight(claim, now)).collect();
@@ -40,7 +40,7 @@ pub fn counted(snapshot: &Snapshot) -> Snapshot {
 }
 
 /// Whether a claim waits for its launch and may still get it.
-pub fn is_in_flight(claim: &NodeClaim, now: Timestamp) -> bool {
+pub(crate) fn is_in_flight(claim: &NodeClaim, now: Timestamp) -> bool {
     let age = claim
         .metadata
         .creation_timestamp
@@ -51,7 +51,7 @@ pub fn is_in_flight(claim: &NodeClaim, now: Timestamp) -> bool {
 
 /// What claims will become.
 #[derive(Debug)]
-pub struct Forecast<'a> {
+pub(crate) struct Forecast<'a> {
     catalog: &'a Catalog,
     vocabulary: Vocabulary,
     types: HashMap<Text, InstanceType>,
@@ -60,7 +60,7 @@ pub struct Forecast<'a> {
 
 /// What claims with the same requirements will become.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outlook {
+pub(crate) struct Outlook {
     /// Labels of the cheapest launch.
     labels: Vec<(Text, Text)>,
     /// What pods may use of it.
@@ -71,7 +71,7 @@ pub struct Outlook {
 
 impl<'a> Forecast<'a> {
     /// By a catalogue.
-    pub fn new(catalog: &'a Catalog) -> Self {
+    pub(crate) fn new(catalog: &'a Catalog) -> Self {
         let mut vocabulary = Vocabulary::new();
         for label in &catalog.well_known_labels {
             vocabulary.add_well_known(label);
@@ -85,7 +85,7 @@ impl<'a> Forecast<'a> {
     }
 
     /// What a claim will become.
-    pub fn outlook(&mut self, claim: &NodeClaim) -> &Outlook {
+    pub(crate) fn outlook(&mut self, claim: &NodeClaim) -> &Outlook {
         let pool = claim.node_pool().unwrap_or_else(|| "".into());
         let key = (pool, claim.spec.requirements.clone());
         if !self.known.contains_key(&key) {

@@ -20,10 +20,10 @@ const WANTED: [Kind; 7] = [
 ];
 
 /// How long a kind that is only wanted holds up the first plan.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The kinds that have not been listed and are worth waiting for.
-pub fn missing(state: &State, gates: &FeatureGates, waited: Duration) -> Vec<Kind> {
+pub(crate) fn missing(state: &State, gates: &FeatureGates, waited: Duration) -> Vec<Kind> {
     let mut kinds = NEEDED.to_vec();
     if waited < PATIENCE {
         kinds.extend(WANTED);

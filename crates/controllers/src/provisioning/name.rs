@@ -10,11 +10,11 @@ const LONGEST_BASE: usize = 63 - LENGTH;
 
 /// What a claim's name is made from: its pool and those it is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NameSeed(u64);
+pub(crate) struct NameSeed(u64);
 
 impl NameSeed {
     /// A seed of texts, in their order.
-    pub fn of(parts: impl IntoIterator<Item = impl Display>) -> Self {
+    pub(crate) fn of(parts: impl IntoIterator<Item = impl Display>) -> Self {
         let mut text = String::new();
         for part in parts {
             text.push_str(&part.to_string());
@@ -24,7 +24,7 @@ impl NameSeed {
     }
 
     /// The name for an attempt; attempts count up where a name is taken.
-    pub fn name(self, pool: &str, attempt: u32) -> String {
+    pub(crate) fn name(self, pool: &str, attempt: u32) -> String {
         let mut left = mixed(self.0.wrapping_add(u64::from(attempt)));
         let mut name = format!("{pool}-");
         name.truncate(longest_prefix(&name));

@@ -1,14 +1,17 @@
 //! One pass: what is pending, planned, and acted on.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
 use model::{
-    object::{NodePool, ObjectKey, Pod},
-    plan::{Plan, RefusalKind},
+    object::{List, NodePool, ObjectKey, Pod},
+    plan::{Plan, RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
 use packing::{
@@ -31,6 +34,8 @@ use crate::{Cluster, Controller, Next, Problem};
 pub struct Provisioner {
     /// Since when a pass waits for kinds to be listed.
     waiting_since: Mutex<Option<Instant>>,
+    /// Counts passes, to tell their series apart.
+    passes: AtomicU64,
 }
 
 /// How to plan.
@@ -51,7 +56,7 @@ pub(super) struct Outcome {
 }
 
 /// The one thing the provisioner reconciles.
-pub const CLUSTER: &str = "cluster";
+pub(crate) const CLUSTER: &str = "cluster";
 const NAME: &str = "provisioner";
 
 impl Provisioner {
@@ -99,9 +104,11 @@ impl Controller for Provisioner {
             return Ok(Next::After(Duration::from_millis(100)));
         }
         let began = Instant::now();
+        let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
         let (snapshot, manner) = (planned_on(&cluster.snapshot(), cluster), manner(cluster.settings()));
         let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
         let took = began.elapsed();
+        depth.end(cluster, &outcome.plan);
         measure(cluster, &outcome, took);
         log(&outcome, took);
         act::all(cluster, outcome.steps).await.map(|()| Next::Change)
@@ -132,7 +139,7 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
             left_out.push(pool.metadata.key());
         } else if !pool.is_ready() {
             tracing::error!("NodePool.name" = name, "ignoring nodepool, not ready");
-        } else if offered.get(&pool.name()).is_none_or(|types| types.is_empty()) {
+        } else if offered.get(&pool.name()).is_none_or(List::is_empty) {
             tracing::info!("NodePool.name" = name, "skipping, no resolved instance types found");
             left_out.push(pool.metadata.key());
         }
@@ -145,21 +152,14 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
 
 /// Plans and decides.
 pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
-    let demand = Demand::of(snapshot);
+    let Demand { pods, ignored } = Demand::of(snapshot);
     let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
-    let moving = demand.pods.iter().filter(is_moving).count();
-    let pods: Vec<_> = demand.pods.iter().map(|entry| Arc::clone(&entry.pod)).collect();
+    let moving = pods.iter().filter(is_moving).count();
+    let pods: Vec<_> = pods.into_iter().map(|entry| entry.pod).collect();
     let takes_part = |pool: &NodePool| !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting();
     let has_pools = snapshot.objects().node_pools.iter().any(|pool| takes_part(pool));
-    if pods.is_empty() && demand.ignored.is_empty() || !has_pools {
-        if !pods.is_empty() {
-            tracing::info!("no dynamic nodepools found");
-        }
-        let steps = decide::without_pools(snapshot, pods);
-        return Outcome {
-            steps,
-            ..Outcome::default()
-        };
+    if pods.is_empty() || !has_pools {
+        return idle(snapshot, pods, ignored);
     }
     tracing::debug!(
         "pending-pods" = pods.len() - moving,
@@ -172,10 +172,61 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
     Outcome { pods, plan, steps }
 }
 
+/// A pass without a plan: nobody needs a place, or there is nothing to launch from.
+fn idle(snapshot: &Snapshot, pods: Vec<Arc<Pod>>, ignored: Vec<Unplaced>) -> Outcome {
+    if !pods.is_empty() {
+        tracing::info!("no dynamic nodepools found");
+    }
+    let plan = Plan {
+        unplaced: ignored,
+        ..Plan::default()
+    };
+    let mut steps = decide::steps(snapshot, &plan, &[], false);
+    steps.extend(pods.into_iter().map(Step::Postpone));
+    Outcome {
+        plan,
+        steps,
+        ..Outcome::default()
+    }
+}
+
+/// The gauges of a pass under way.
+struct QueueDepth {
+    id: String,
+}
+
+impl QueueDepth {
+    fn begin(cluster: &Cluster, number: u64) -> Self {
+        let (id, metrics) = (number.to_string(), cluster.metrics());
+        let pending = cluster.look(|state| {
+            let pods = state.all::<Pod>().iter();
+            pods.filter(|pod| pod.is_provisionable()).count()
+        });
+        metrics
+            .scheduler_queue_depth
+            .retain(|[controller, _]| **controller != *NAME);
+        metrics.scheduler_queue_depth.set([NAME, &id], gauge(pending));
+        metrics.scheduler_unfinished_work_seconds.set([NAME, &id], 0.0);
+        Self { id }
+    }
+
+    fn end(self, cluster: &Cluster, plan: &Plan) {
+        let metrics = cluster.metrics();
+        metrics
+            .scheduler_queue_depth
+            .set([NAME, &self.id], gauge(plan.unplaced.len()));
+        metrics.scheduler_unfinished_work_seconds.remove([NAME, &self.id]);
+    }
+}
+
+fn gauge(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 fn measure(cluster: &Cluster, outcome: &Outcome, took: Duration) {
     let count = |is: fn(RefusalKind) -> bool| {
         let refusals = outcome.plan.unplaced.iter().filter(|refusal| is(refusal.kind));
-        f64::from(u32::try_from(refusals.count()).unwrap_or(u32::MAX))
+        gauge(refusals.count())
     };
     let is_unschedulable = |kind| !decide::is_ignored(kind) && kind != RefusalKind::Deferred;
     let metrics = cluster.metrics();
@@ -199,6 +250,14 @@ fn measure(cluster: &Cluster, outcome: &Outcome, took: Duration) {
 
 fn log(outcome: &Outcome, took: Duration) {
     let plan = &outcome.plan;
+    let deferred = plan.unplaced.iter().filter(|it| it.kind == RefusalKind::Deferred);
+    let deferred: Vec<_> = deferred.map(|it| &it.pod).collect();
+    if !deferred.is_empty() {
+        tracing::debug!(
+            Pods = tell::some_pods(deferred),
+            "deferring scheduling decision for provisionable pod(s) to future simulation due to limited reserved offering capacity"
+        );
+    }
     let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
     if new == 0 {
         return;

@@ -11,13 +11,13 @@ use runtime::{Event, EventKind, event::Bucket};
 use super::decide::NoTypes;
 
 /// A pod has no place.
-pub fn failed(refusal: &Unplaced) -> Event {
+pub(crate) fn failed(refusal: &Unplaced) -> Event {
     let message = format!("Failed to schedule pod, {}", refusal.message);
     Event::new(&*refusal.pod, EventKind::Warning, "FailedScheduling", message).quiet_for(Duration::from_mins(5))
 }
 
 /// A pod has a place.
-pub fn nominated(pod: &Pod, claim: Option<&NodeClaim>, node: Option<&Node>) -> Event {
+pub(crate) fn nominated(pod: &Pod, claim: Option<&NodeClaim>, node: Option<&Node>) -> Event {
     let claim = claim.map(|claim| format!("nodeclaim/{}", claim.metadata.name));
     let node = node.map(|node| format!("node/{}", node.metadata.name));
     let places: Vec<String> = claim.into_iter().chain(node).collect();
@@ -26,7 +26,7 @@ pub fn nominated(pod: &Pod, claim: Option<&NodeClaim>, node: Option<&Node>) -> E
 }
 
 /// Nothing of a pool can be launched.
-pub fn no_types(dropped: &NoTypes) -> Event {
+pub(crate) fn no_types(dropped: &NoTypes) -> Event {
     let due = if dropped.is_min_values {
         " due to minValues incompatibility"
     } else {
@@ -38,7 +38,7 @@ pub fn no_types(dropped: &NoTypes) -> Event {
 }
 
 /// Says in the log why a pod has no place.
-pub fn log_refusal(refusal: &Unplaced) {
+pub(crate) fn log_refusal(refusal: &Unplaced) {
     let (namespace, name) = (&*refusal.pod.metadata.namespace, &*refusal.pod.metadata.name);
     let error = &*refusal.message;
     match refusal.kind {
@@ -63,7 +63,7 @@ pub fn log_refusal(refusal: &Unplaced) {
 }
 
 /// The first few of many.
-pub fn some<T: Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
+pub(crate) fn some<T: Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
     let mut text = String::new();
     let mut items = items.into_iter();
     for (at, item) in items.by_ref().take(most).enumerate() {
@@ -79,7 +79,7 @@ pub fn some<T: Display>(items: impl IntoIterator<Item = T>, most: usize) -> Stri
 }
 
 /// The names of a few of many pods.
-pub fn some_pods<'a>(pods: impl IntoIterator<Item = &'a Arc<Pod>>) -> String {
+pub(crate) fn some_pods<'a>(pods: impl IntoIterator<Item = &'a Arc<Pod>>) -> String {
     some(pods.into_iter().map(|pod| pod.metadata.key()), 5)
 }
 

@@ -9,7 +9,7 @@ use api::labels::ZONE;
 use model::object::{NodeSelectorTerm, Pod, PodPhase};
 
 /// Pending pods by the zone they must run in; `flexible` where there are several, `none` where there is none.
-pub fn counts(pods: &[Arc<Pod>]) -> BTreeMap<String, u32> {
+pub(crate) fn counts(pods: &[Arc<Pod>]) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for pod in pods.iter().filter(|pod| pod.status.phase == PodPhase::Pending) {
         *counts.entry(effective(pod)).or_default() += 1;

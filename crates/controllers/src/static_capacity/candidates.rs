@@ -9,7 +9,7 @@ use model::object::{NodeClaim, Pod};
 
 /// A claim that may go, with what runs on its node.
 #[derive(Debug, Clone)]
-pub struct Resident {
+pub(crate) struct Resident {
     /// The claim.
     pub claim: Arc<NodeClaim>,
     /// The pods of its node.
@@ -18,7 +18,7 @@ pub struct Resident {
 
 /// How a pod's cost is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Costs {
+pub(crate) struct Costs {
     /// Deletion costs are written by us, so they say nothing of the user's mind.
     pub is_deletion_cost_managed: bool,
     /// The time.
@@ -34,7 +34,7 @@ const ONE: i64 = 1 << 27;
 const WHOLE: i128 = 1 << 30;
 
 /// The first so many claims to go.
-pub fn first(mut residents: Vec<Resident>, count: usize, costs: Costs) -> Vec<Arc<NodeClaim>> {
+pub(crate) fn first(mut residents: Vec<Resident>, count: usize, costs: Costs) -> Vec<Arc<NodeClaim>> {
     residents.sort_by_cached_key(|resident| (costs.rank(resident), resident.claim.metadata.name.clone()));
     residents
         .into_iter()

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use model::{
     object::{NodeClaim, NodeClaimName, NodePool, ObjectKey},
+    quantity::Quantity,
     resources::ResourceName,
 };
 use runtime::Settings;
@@ -100,11 +101,7 @@ impl Controller for StaticProvisioning {
 /// The claims to make, as many as the pool's limit on nodes lets us; room is set aside for each.
 fn granted(cluster: &Cluster, pool: &Arc<NodePool>, lacking: usize) -> Result<Vec<Draft>, Problem> {
     let hash = claim::hash(pool).map_err(|error| Problem::Other(error.to_string()))?;
-    let limit = pool
-        .spec
-        .limits
-        .get(ResourceName::Nodes.as_str())
-        .map(|limit| limit.value());
+    let limit = pool.spec.limits.get(ResourceName::Nodes.as_str()).map(Quantity::value);
     let now = cluster.now();
     Ok(cluster.note(|state| {
         let mut drafts: Vec<Draft> = Vec::new();

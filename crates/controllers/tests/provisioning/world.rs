@@ -23,7 +23,7 @@ use model::{
 };
 use runtime::{Api, Clock, Engine, Event, Metrics, Recorder, Settings};
 use serde_json::{Value, json};
-use simulator::ApiServer;
+use simulator::{ApiServer, Resource};
 use tokio::{task::JoinSet, time::Instant};
 
 const BEGIN: &str = "2026-11-16T10:00:00Z";
@@ -31,10 +31,10 @@ const BEGIN: &str = "2026-11-16T10:00:00Z";
 const PATIENCE: Duration = Duration::from_mins(30);
 
 /// The cluster.
-pub struct World {
-    pub server: ApiServer,
-    pub metrics: Arc<Metrics>,
-    pub settings: Settings,
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) settings: Settings,
     clock: Clock,
     said: Arc<Mutex<Vec<Event>>>,
     process: Option<JoinSet<()>>,
@@ -43,14 +43,16 @@ pub struct World {
 
 impl World {
     /// An empty cluster, with every feature switched on. Nothing of ours runs yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = Clock::starting_at(BEGIN.parse().unwrap());
         let time = clock.clone();
         let mut settings = Settings::default();
         let gates = &mut settings.decisions.feature_gates;
         (gates.static_capacity, gates.node_overlay, gates.capacity_buffer) = (true, true, true);
+        let server = ApiServer::new(move || time.now());
+        server.define(&Resource::new("karpenter.sh", "nodeoverlays"), "NodeOverlay", false);
         Self {
-            server: ApiServer::new(move || time.now()),
+            server,
             metrics: Arc::default(),
             settings,
             clock,
@@ -61,7 +63,7 @@ impl World {
     }
 
     /// Starts our process.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let (recorder, mut events) = Recorder::new(100_000);
         let parts = Parts {
             api: Api::new(self.server.client(), "test"),
@@ -99,17 +101,17 @@ impl World {
     }
 
     /// Kills our process.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process = None;
     }
 
     /// From now on, claims are launched so long after they were made, as the largest type they admit.
-    pub fn launch_after(&mut self, delay: Duration) {
+    pub(crate) fn launch_after(&mut self, delay: Duration) {
         self.machines.spawn(launch(self.server.clone(), delay));
     }
 
     /// A ready pool with this much more in its spec.
-    pub fn pool(&self, name: &str, spec: &Value) {
+    pub(crate) fn pool(&self, name: &str, spec: &Value) {
         let mut pool = json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": name, "generation": 1 },
             "spec": { "template": { "spec": {
@@ -126,7 +128,7 @@ impl World {
     }
 
     /// A pod of so many cores that kube-scheduler found no place for.
-    pub fn pending(&self, name: &str, cores: u32) {
+    pub(crate) fn pending(&self, name: &str, cores: u32) {
         self.create(json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "default" },
             "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": cores.to_string() } } }] },
@@ -137,17 +139,17 @@ impl World {
     }
 
     /// Creates an object as it is given.
-    pub fn create(&self, object: Value) {
+    pub(crate) fn create(&self, object: Value) {
         self.server.create(object).unwrap();
     }
 
     /// The claims there are.
-    pub fn claims(&self) -> Vec<Value> {
+    pub(crate) fn claims(&self) -> Vec<Value> {
         self.server.list("NodeClaim")
     }
 
     /// What the claims ask for together: cores and pods.
-    pub fn asked(&self) -> (u64, u64) {
+    pub(crate) fn asked(&self) -> (u64, u64) {
         let claims = self.claims();
         let sum = |resource: &str| {
             let asked = claims
@@ -159,7 +161,7 @@ impl World {
     }
 
     /// What was said, as reason, object and message.
-    pub fn said(&self) -> Vec<(String, String, String)> {
+    pub(crate) fn said(&self) -> Vec<(String, String, String)> {
         let said = self.said.lock().unwrap();
         said.iter()
             .map(|event| {
@@ -173,7 +175,7 @@ impl World {
     }
 
     /// Waits until something holds.
-    pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
         let give_up = Instant::now() + PATIENCE;
         while !holds(self) {
             assert!(Instant::now() < give_up, "not within {PATIENCE:?}: {what}");
