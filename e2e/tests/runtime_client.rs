@@ -241,7 +241,7 @@ fn followed(api: Api, resource: Resource) -> Seen {
 }
 
 impl Seen {
-    /// The next thing seen, besides what the API server says about itself.
+    /// The next thing seen, besides beginnings of lists and what the API server says about itself.
     async fn any(&mut self) -> Observed<Value> {
         loop {
             let seen = timeout(LIMIT, self.0.recv()).await.unwrap().unwrap();
@@ -250,7 +250,7 @@ impl Seen {
                     .as_str()
                     .is_some_and(|name| name.starts_with("kubernetes."))
             };
-            if !matches!(&seen, Observed::Applied(object) if own(object)) {
+            if !matches!(&seen, Observed::Applied(object) if own(object)) && !matches!(seen, Observed::Listing) {
                 return seen;
             }
         }
@@ -261,6 +261,7 @@ impl Seen {
         match self.any().await {
             Observed::Applied(object) => format!("+{}", name(&object)),
             Observed::Deleted(object) => format!("-{}", name(&object)),
+            Observed::Listing => "listing".to_owned(),
             Observed::Listed { .. } => "listed".to_owned(),
             Observed::Failed(error) => format!("failed: {error}"),
         }
