@@ -1,5 +1,6 @@
 //! How is our own binary run beside a cluster of the rig, and what do its tests ask of the cluster?
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -18,6 +19,7 @@ const NODE_POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: &str = "/api/v1/nodes";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
 
 /// Our binary, built from this source.
@@ -60,6 +62,123 @@ pub fn start(cluster: &Cluster, name: &str, settings: &[(&str, &str)]) -> Result
         .env("LOG_LEVEL", "debug")
         .envs(settings.iter().copied());
     Ok(cluster.spawn(name, &command)?)
+}
+
+/// Starts our binary as the service account of `deploy/rbac.yaml`, who may do only what is granted there.
+pub fn start_as_account(cluster: &Cluster, name: &str) -> Result<Process> {
+    let kubeconfig = cluster.account_kubeconfig();
+    start(cluster, name, &[("KUBECONFIG", &kubeconfig.to_string_lossy())])
+}
+
+/// Installs the role the product ships with.
+pub fn apply_role(client: &Client) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rbac.yaml");
+    let yaml = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    for object in rig::manifest::documents("the role", &yaml)? {
+        let [kind, name, namespace] = ["/kind", "/metadata/name", "/metadata/namespace"]
+            .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default());
+        let collection = match kind {
+            "ServiceAccount" => format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
+            _ if namespace.is_empty() => format!("{RBAC}/{}s", kind.to_lowercase()),
+            _ => format!("{RBAC}/namespaces/{namespace}/{}s", kind.to_lowercase()),
+        };
+        client.apply(&format!("{collection}/{name}"), &object)?;
+    }
+    Ok(())
+}
+
+/// Starts upstream's controller for kwok.
+pub fn start_upstream(cluster: &Cluster, name: &str) -> Result<Process> {
+    let [metrics, health] = ports::free()?;
+    let mut command = Command::new(rig::karpenter::controller()?);
+    command
+        .env_clear()
+        .env("KUBECONFIG", cluster.kubeconfig())
+        .env("METRICS_PORT", metrics.to_string())
+        .env("HEALTH_PROBE_PORT", health.to_string())
+        .env("LEADER_ELECTION_NAMESPACE", "kube-system")
+        .env("SYSTEM_NAMESPACE", "kube-system");
+    Ok(cluster.spawn(name, &command)?)
+}
+
+/// A request to the API server, as its audit log has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// `verb resource[/subresource]`.
+    pub what: String,
+    /// The status of the answer.
+    pub code: u64,
+}
+
+/// What controllers have asked the API server for so far.
+pub fn requests(cluster: &Cluster) -> Result<Vec<Request>> {
+    let log = fs::read_to_string(cluster.logs().join("audit.log"))?;
+    let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let lines = whole.lines().map(serde_json::from_str::<Value>);
+    let lines = lines.collect::<Result<Vec<_>, _>>().context("reading the audit log")?;
+    let ours = lines.iter().filter(|line| {
+        let agent = line["userAgent"].as_str().unwrap_or_default();
+        agent.starts_with("karpenter")
+    });
+    Ok(ours.map(request).collect())
+}
+
+fn request(line: &Value) -> Request {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let object = &line["objectRef"];
+    let part = match object["subresource"].as_str() {
+        Some(part) => format!("/{part}"),
+        None => String::new(),
+    };
+    Request {
+        what: format!("{} {}{part}", text(&line["verb"]), text(&object["resource"])),
+        code: line["responseStatus"]["code"].as_u64().unwrap_or_default(),
+    }
+}
+
+/// Waits until controllers have made a request once more than `before` times.
+pub fn await_request(cluster: &Cluster, what: &str, before: usize) -> Result<()> {
+    Ok(cluster.client().wait_for(&format!("another {what}"), LIMIT, |_| {
+        let made = count(cluster, what).unwrap_or_default();
+        Ok(if made > before {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{made} were made"))
+        })
+    })?)
+}
+
+/// How often controllers have made a request.
+pub fn count(cluster: &Cluster, what: &str) -> Result<usize> {
+    let requests = requests(cluster)?;
+    Ok(requests.iter().filter(|request| request.what == what).count())
+}
+
+/// Forgets who led: a process that was killed cannot, and its successor need not wait until that is noticed.
+pub fn forget_leader(client: &Client) -> Result<()> {
+    Ok(client.delete(LEASE)?)
+}
+
+/// Fails unless there is exactly one node for each claim and each of them knows the other.
+pub fn check_one_node_per_claim(client: &Client) -> Result<()> {
+    let id = |object: &Value, pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let mut claims: Vec<String> = claims(client)?
+        .iter()
+        .map(|claim| id(claim, "/status/providerID"))
+        .collect();
+    let mut nodes: Vec<String> = nodes(client)?.iter().map(|node| id(node, "/spec/providerID")).collect();
+    claims.sort();
+    nodes.sort();
+    if claims != nodes || claims.windows(2).any(|pair| pair[0] == pair[1]) {
+        bail!("claims {claims:?}, nodes {nodes:?}");
+    }
+    Ok(())
 }
 
 /// Waits until somebody leads, and returns who.

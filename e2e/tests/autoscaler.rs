@@ -1,9 +1,12 @@
-//! Does our binary keep a real cluster supplied with nodes?
+//! Does our binary keep a real cluster supplied with nodes, on good days and on bad ones?
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, await_leader, await_nothing_left, await_ready, claims, cluster, delete, nodes, start,
+    apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_ready, await_request,
+    check_one_node_per_claim, claims, cluster, count, delete, forget_leader, nodes, requests, start, start_as_account,
+    start_upstream,
 };
+use serde_json::Value;
 
 #[test]
 fn a_deployment_gets_the_nodes_it_needs_and_they_go_with_their_pool() -> Result<()> {
@@ -14,7 +17,179 @@ fn a_deployment_gets_the_nodes_it_needs_and_they_go_with_their_pool() -> Result<
     apply_pool(client, "default")?;
     apply_deployment(client, "web", 5, "1")?;
     await_ready(client, "web", 5)?;
-    assert_eq!(claims(client)?.len(), nodes(client)?.len());
+    check_one_node_per_claim(client)?;
     delete(client, "default", "web")?;
     await_nothing_left(client)
+}
+
+#[test]
+fn the_binary_needs_no_more_than_the_role_it_ships_with() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    apply_role(client)?;
+    let _controller = start_as_account(&cluster, "dovetail")?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    apply_deployment(client, "web", 5, "1")?;
+    await_ready(client, "web", 5)?;
+    delete(client, "default", "web")?;
+    await_nothing_left(client)?;
+    let refused: Vec<_> = requests(&cluster)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .collect();
+    ensure!(refused.is_empty(), "refused: {refused:?}");
+    Ok(())
+}
+
+/// Where a process may die: right after it has made a request of the kind, before it can have seen the answer's effect.
+const LAUNCHING: [&str; 5] = [
+    "create nodeclaims",
+    "patch nodeclaims",
+    "create nodes",
+    "patch nodeclaims/status",
+    "patch nodes",
+];
+const ENDING: [&str; 3] = ["create pods/eviction", "delete nodes", "patch nodeclaims"];
+
+#[test]
+fn killed_at_any_step_it_leaves_one_node_per_claim_and_nothing_behind() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    let mut controller = start(&cluster, "dovetail-0", &[])?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    for (at, step) in LAUNCHING.into_iter().enumerate() {
+        let before = count(&cluster, step)?;
+        // Too large to fit where the others run.
+        apply_deployment(client, &format!("web-{at}"), 2, "40")?;
+        await_request(&cluster, step, before)?;
+        controller.kill();
+        forget_leader(client)?;
+        controller = start(&cluster, &format!("dovetail-launch-{at}"), &[])?;
+        await_ready(client, &format!("web-{at}"), 2)?;
+        check_one_node_per_claim(client)?;
+    }
+    for (at, step) in ENDING.into_iter().enumerate() {
+        let before = count(&cluster, step)?;
+        if at == 0 {
+            for deployment in 0..LAUNCHING.len() {
+                delete(client, "default", &format!("web-{deployment}"))?;
+            }
+        }
+        if claims(client)?.is_empty() {
+            break;
+        }
+        await_request(&cluster, step, before)?;
+        controller.kill();
+        forget_leader(client)?;
+        controller = start(&cluster, &format!("dovetail-end-{at}"), &[])?;
+    }
+    await_nothing_left(client)
+}
+
+#[test]
+fn a_leader_that_dies_or_freezes_is_replaced_and_nothing_is_launched_twice() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    let mut first = start(&cluster, "first", &[])?;
+    let leader = await_leader(client)?;
+    let mut second = start(&cluster, "second", &[])?;
+    apply_pool(client, "default")?;
+    let before = count(&cluster, "create nodeclaims")?;
+    apply_deployment(client, "web", 4, "40")?;
+    await_request(&cluster, "create nodeclaims", before)?;
+    first.kill();
+    await_ready(client, "web", 4)?;
+    check_one_node_per_claim(client)?;
+    ensure!(await_leader(client)? != leader, "the dead leader still leads");
+
+    let _third = start(&cluster, "third", &[])?;
+    let before = count(&cluster, "create nodeclaims")?;
+    apply_deployment(client, "more", 4, "40")?;
+    await_request(&cluster, "create nodeclaims", before)?;
+    let frozen = await_leader(client)?;
+    second.freeze();
+    await_ready(client, "more", 4)?;
+    ensure!(await_leader(client)? != frozen, "the frozen leader still leads");
+    let settled = claims(client)?.len();
+    let written = requests(&cluster)?.len();
+    second.thaw();
+    // The thawed process notices that its lease is gone with its first request for it.
+    await_request(&cluster, "get leases", count(&cluster, "get leases")?)?;
+    check_one_node_per_claim(client)?;
+    ensure!(claims(client)?.len() == settled, "claims came after the thaw");
+    ensure!(requests(&cluster)?.len() >= written, "the audit log was cut");
+    Ok(())
+}
+
+#[test]
+fn the_api_server_restarts_in_the_middle_of_a_launch_and_nothing_is_lost() -> Result<()> {
+    let mut cluster = cluster()?;
+    let client = cluster.client().clone();
+    let _controller = start(&cluster, "dovetail", &[])?;
+    await_leader(&client)?;
+    apply_pool(&client, "default")?;
+    let before = count(&cluster, "create nodeclaims")?;
+    apply_deployment(&client, "web", 6, "40")?;
+    await_request(&cluster, "create nodeclaims", before)?;
+    cluster.restart_api_server()?;
+    await_ready(&client, "web", 6)?;
+    check_one_node_per_claim(&client)?;
+    delete(&client, "default", "web")?;
+    await_nothing_left(&client)
+}
+
+/// What must not change when another controller takes over: which claims and nodes there are, and their drift hashes.
+fn fleet(client: &rig::Client) -> Result<Vec<[String; 4]>> {
+    let of = |object: &Value| {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        [
+            text("/metadata/name"),
+            text("/metadata/uid"),
+            text("/metadata/annotations/karpenter.sh~1nodepool-hash"),
+            text("/metadata/annotations/karpenter.sh~1nodepool-hash-version"),
+        ]
+    };
+    let mut fleet: Vec<_> = claims(client)?.iter().chain(&nodes(client)?).map(of).collect();
+    fleet.sort();
+    Ok(fleet)
+}
+
+#[test]
+fn a_cluster_switches_from_upstream_to_us_and_back_without_rolling_a_node() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    let grace = std::time::Duration::from_secs(20);
+    let mut upstream = start_upstream(&cluster, "karpenter")?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    apply_deployment(client, "one", 3, "40")?;
+    await_ready(client, "one", 3)?;
+    upstream.stop(grace);
+    let theirs = fleet(client)?;
+
+    let mut ours = start(&cluster, "dovetail", &[])?;
+    apply_deployment(client, "two", 3, "40")?;
+    await_ready(client, "two", 3)?;
+    let both = fleet(client)?;
+    ensure!(
+        theirs.iter().all(|part| both.contains(part)),
+        "{theirs:?} became {both:?}"
+    );
+    check_one_node_per_claim(client)?;
+    ours.stop(grace);
+
+    let _upstream = start_upstream(&cluster, "karpenter-again")?;
+    apply_deployment(client, "three", 3, "40")?;
+    await_ready(client, "three", 3)?;
+    let all = fleet(client)?;
+    ensure!(both.iter().all(|part| all.contains(part)), "{both:?} became {all:?}");
+    Ok(())
 }
