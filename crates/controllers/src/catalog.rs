@@ -16,7 +16,7 @@ use model::{
     object::{NodeClaim, NodePool, NodePoolName},
     snapshot::CatalogType,
 };
-use runtime::Settings;
+use runtime::{Settings, queue::Backoff};
 use state::{Change, State, Transition};
 
 use crate::{Cluster, Controller, Next, Problem, node_claim::Managed};
@@ -158,6 +158,14 @@ impl Controller for CatalogController {
 
     fn workers(&self, _: &Settings) -> usize {
         1
+    }
+
+    /// A cloud that fails is not asked a hundred times a second.
+    fn backoff(&self) -> Backoff {
+        Backoff {
+            least: Duration::from_secs(1),
+            most: FRESH,
+        }
     }
 
     fn initial(&self) -> Vec<&'static str> {

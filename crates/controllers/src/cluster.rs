@@ -33,7 +33,7 @@ pub struct Parts {
 }
 
 /// Hears of a change, while the state is still locked: it may look, and must not wait.
-pub type Listener = Box<dyn Fn(&Change, &State) + Send + Sync>;
+pub(crate) type Listener = Box<dyn Fn(&Change, &State) + Send + Sync>;
 
 /// The cluster.
 pub struct Cluster {

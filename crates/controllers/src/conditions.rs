@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use model::object::{Condition, ConditionStatus, List, Metadata};
 
 /// Changes the conditions of an object as the rules say: missing dependents appear as Unknown, the root follows.
-pub fn change(
+pub(crate) fn change(
     types: ConditionTypes,
     metadata: &Metadata,
     conditions: &mut List<Condition>,

@@ -13,7 +13,7 @@ mod transitions;
 
 use std::sync::{Arc, Weak};
 
-use model::object::{CapacityBuffer, Node, NodeClaim, NodePool};
+use model::object::{CapacityBuffer, Node, NodeClaim, NodePool, Pod};
 use runtime::{
     metrics::{Sheet, Source},
     settings::MetricsProfile,
@@ -23,16 +23,14 @@ use state::{Change, State, Transition};
 use self::{nodes::NodeFamilies, pods::PodMetrics, status::StatusFamilies, transitions::Conditioned};
 use crate::Cluster;
 
-/// Shows and tells what the cluster does, until the future is dropped. To be run by the leader only, because it
-/// publishes events. Does nothing when the settings say so.
-pub fn run(cluster: Arc<Cluster>) -> impl Future<Output = ()> + Send {
-    let observer = (!cluster.settings().disable_cluster_state_observability).then(|| Observer::start(&cluster));
-    async move {
-        match observer {
-            Some((_observer, pods)) => pods.await,
-            None => std::future::pending().await,
-        }
+/// Shows and tells what the cluster does, from the first time the future is polled until it is dropped. To be polled by
+/// the leader only, because it publishes events. Does nothing when the settings say so.
+pub async fn run(cluster: Arc<Cluster>) {
+    if cluster.settings().disable_cluster_state_observability {
+        return std::future::pending().await;
     }
+    let (_observer, pods) = Observer::start(&cluster);
+    pods.await;
 }
 
 /// Follows the state of a cluster.
@@ -51,22 +49,20 @@ impl Observer {
             nodes: NodeFamilies::new(&cluster.cloud().well_known_labels()),
             status: StatusFamilies::new(cluster.cloud().node_classes()),
         });
-        cluster.metrics().show(&observer);
-        let listening = Arc::downgrade(&observer);
         let (queue, pods) = crate::run(Arc::clone(&observer.pods), Arc::clone(cluster));
+        let listening = Arc::downgrade(&observer);
+        // In one look, so that nothing happens between what is there and what is heard of.
         cluster.look(|state| {
             observer.begin(cluster, state);
-            for pod in state.all::<model::object::Pod>().iter() {
-                if pods::is_waiting(pod) {
-                    queue.add(pod.metadata.key());
+            let waiting = state.all::<Pod>().iter().filter(|pod| pods::is_waiting(pod));
+            waiting.for_each(|pod| queue.add(pod.metadata.key()));
+            cluster.listen(Box::new(move |change, _| {
+                if let Some(observer) = listening.upgrade() {
+                    observer.see(change);
                 }
-            }
+            }));
         });
-        cluster.listen(Box::new(move |change, _| {
-            if let Some(observer) = listening.upgrade() {
-                observer.see(change);
-            }
-        }));
+        cluster.metrics().show(&observer);
         (observer, pods)
     }
 

@@ -14,14 +14,14 @@ pub enum Lock {
 }
 
 /// The patch of everything but the status; none when nothing differs.
-pub fn of_object<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
+pub(crate) fn of_object<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
     let mut difference = between(before, after);
     difference.remove("status");
     finish(difference, before, lock)
 }
 
 /// The patch of the status; none when nothing differs.
-pub fn of_status<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
+pub(crate) fn of_status<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
     let mut difference = between(before, after);
     difference.retain(|field, _| field == "status");
     finish(difference, before, lock)

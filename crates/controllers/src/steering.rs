@@ -205,7 +205,7 @@ mod tests {
     fn a_claim_of_no_plan_or_alone_in_it_is_released_at_once() {
         let alone = claim("a", Some("last"), None);
         assert_eq!(
-            release(&alone, at(0), &state(&[alone.clone()], &["a"]), at(0)),
+            release(&alone, at(0), &state(std::slice::from_ref(&alone), &["a"]), at(0)),
             Release::Now
         );
         let foreign: NodeClaim = read(json!({"metadata": {"name": "x"}}));

@@ -18,7 +18,8 @@ use kube::client::Body;
 use serde_json::Value;
 
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
-pub(crate) type Answer = Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>;
+pub(crate) type Served = Response<UnsyncBoxBody<Bytes, BoxError>>;
+pub(crate) type Answer = Result<Served, BoxError>;
 
 /// A client whose requests end in a function.
 pub(crate) fn client<F, A>(serve: F) -> kube::Client
@@ -121,7 +122,7 @@ pub(crate) fn scripted(steps: impl IntoIterator<Item = Step>) -> (kube::Client, 
 }
 
 /// An answer that is all there.
-pub(crate) fn answer(code: u16, body: &str) -> Response<UnsyncBoxBody<Bytes, BoxError>> {
+pub(crate) fn answer(code: u16, body: &str) -> Served {
     let body = Full::new(Bytes::from(body.to_owned()));
     let body = body.map_err(|never| match never {}).boxed_unsync();
     Response::builder().status(code).body(body).unwrap()

@@ -79,8 +79,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Asks for work after a time; the earliest wish counts.
     pub fn add_after(&self, key: K, delay: Duration) {
-        let at = Instant::now() + delay;
-        self.lock().add(key, at);
+        self.lock().add(key, after(delay));
         self.changed.notify_one();
     }
 
@@ -126,7 +125,7 @@ impl<K: Ord + Clone> Queue<K> {
         *failures += 1;
         let turn = self.retries.as_ref().and_then(|bucket| bucket.reserve(Duration::MAX));
         let delay = self.backoff.after(*failures).max(turn.unwrap_or_default());
-        inner.finish(key, Some(Instant::now() + delay));
+        inner.finish(key, Some(after(delay)));
         drop(inner);
         self.changed.notify_one();
         delay
@@ -140,6 +139,11 @@ impl<K: Ord + Clone> Queue<K> {
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Waits are no longer than a year: what is further away than clocks can count must not stop anybody.
+fn after(delay: Duration) -> Instant {
+    Instant::now() + delay.min(Duration::from_hours(24 * 365))
 }
 
 impl<K: Ord + Clone> Inner<K> {

@@ -95,7 +95,8 @@ mod tests {
         ];
         let catalog = merge(offers, &[]);
         let prices = |pool: &str| -> Vec<_> {
-            let types = catalog.of_pool(&pool.into());
+            let pool = NodePoolName::from(pool);
+            let types = catalog.of_pool(&pool);
             types
                 .map(|it| (it.name.to_string(), it.offerings[0].price.to_decimal()))
                 .collect()

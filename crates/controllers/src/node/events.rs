@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::{
     eviction::Protection,
-    object::{Node, Object, Pod, Text},
+    object::{Node, Object, ObjectKey, Pod, Text},
 };
 use runtime::{
     Event,
@@ -62,6 +62,13 @@ pub(super) fn failed_draining(node: &Node, why: &str) -> Event {
     said_of(node, Event::new(node, Warning, "FailedDraining", message))
 }
 
+/// Which budget rule holds a pod of a node. Upstream's key is the node's name alone, so that the count of waiting pods,
+/// said every second, always comes first and nobody learns why they wait. Ours is said once for each rule.
+pub(super) fn held_by_budget(node: &Node, why: &str, pod: &ObjectKey) -> Event {
+    let name = node.metadata.name.to_string();
+    failed_draining(node, &format!("{why} (Pod={pod})")).deduped_by(vec![name, why.to_owned()])
+}
+
 /// Which volumes are still attached.
 pub(super) fn awaiting_volumes(node: &Node, names: &[Text]) -> Event {
     let message = format!("Awaiting deletion of bound volumeattachments ({})", list(names));
@@ -115,6 +122,18 @@ mod tests {
             (event.message.as_str(), event.dedupe),
             (expected, vec!["web-1".to_owned()])
         );
+    }
+
+    #[test]
+    fn rule_that_holds_a_pod_is_not_lost_behind_the_count_of_waiting_pods() {
+        let node: Node = serde_json::from_value(json!({"metadata": {"name": "n"}})).unwrap();
+        let waiting = failed_draining(&node, "2 pods are waiting to be evicted");
+        let held = held_by_budget(&node, "evicting pod violates a PDB", &ObjectKey::new("ns", "web-1"));
+        assert_eq!(
+            held.message,
+            "Failed to drain node, evicting pod violates a PDB (Pod=ns/web-1)"
+        );
+        assert_ne!(held.dedupe, waiting.dedupe);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Evictions {
                 let Some(node) = node_of(cluster, pod) else {
                     return Ok(self.forget(key));
                 };
-                cluster.publish(events::failed_draining(&node, &format!("{why} (Pod={})", key.object)));
+                cluster.publish(events::held_by_budget(&node, why, &key.object));
                 Ok(self.later(key, pod, order, cluster.now()))
             }
             Refusal::Other => Err(error.into()),

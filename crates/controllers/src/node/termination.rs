@@ -57,7 +57,7 @@ impl Termination {
                 cluster.publish(events::failed_draining(&seen.node, &why));
                 (Ok(Some(Next::After(POLL))), false)
             }
-            Stage::Settling => (Ok(Some(Next::After(POLL))), false),
+            Stage::Settling(left) => (Ok(Some(Next::After(*left))), false),
             Stage::Detaching(names) => {
                 cluster.publish(events::awaiting_volumes(&seen.node, names));
                 (Ok(Some(Next::After(POLL))), false)

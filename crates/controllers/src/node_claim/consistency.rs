@@ -62,6 +62,11 @@ impl Consistency {
     }
 }
 
+/// Until the life cycle has written that the node is registered it is about to write, and would be in our way.
+fn is_registered(claim: &NodeClaim) -> bool {
+    condition::holds(&claim.status.conditions, nodeclaim::REGISTERED)
+}
+
 /// What of the node falls short of the claim. Only for claims that are initialised and stay.
 fn issues(claim: &NodeClaim, node: &Node) -> Vec<String> {
     let is_initialized = condition::holds(&claim.status.conditions, nodeclaim::INITIALIZED);
@@ -143,7 +148,7 @@ impl Controller for Consistency {
             self.forget(name);
             return Ok(Next::Change);
         };
-        if !self.managed.claim(&claim) || claim.status.provider_id.is_none() {
+        if !self.managed.claim(&claim) || !is_registered(&claim) {
             return Ok(Next::Change);
         }
         let now = cluster.now();

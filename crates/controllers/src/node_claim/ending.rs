@@ -124,8 +124,8 @@ mod tests {
     fn pods_that_nobody_places_anew_do_not_count_as_disturbed() {
         let pod = |json: &str| -> Pod { serde_json::from_str(json).unwrap() };
         let cases = [
-            (r#"{"status":{"phase":"Running"}}"#, true),
-            (r#"{"status":{"phase":"Succeeded"}}"#, false),
+            (r#"{"metadata":{},"status":{"phase":"Running"}}"#, true),
+            (r#"{"metadata":{},"status":{"phase":"Succeeded"}}"#, false),
             (r#"{"metadata":{"deletionTimestamp":"2026-11-16T10:00:00Z"}}"#, false),
             (
                 r#"{"metadata":{"deletionTimestamp":"2026-11-16T10:00:00Z","ownerReferences":[

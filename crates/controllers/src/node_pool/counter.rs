@@ -16,8 +16,8 @@ use model::{
 use runtime::Settings;
 use state::{Change, Kind, State};
 
-use super::changed_pool;
-use crate::{Cluster, Controller, Next, Problem, node_claim::Managed, patch::Lock};
+use super::{StatusWriter, changed_pool};
+use crate::{Cluster, Controller, Next, Problem, node_claim::Managed};
 
 /// The least time between two writes of a pool.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -29,14 +29,16 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(15);
 /// `nodepool.counter`
 pub struct Counter {
     managed: Managed,
+    writer: StatusWriter,
     written: Mutex<BTreeMap<Text, Timestamp>>,
 }
 
 impl Counter {
     /// For the pools that are ours.
-    pub fn new(managed: Managed) -> Self {
+    pub fn new(managed: Managed, writer: StatusWriter) -> Self {
         Self {
             managed,
+            writer,
             written: Mutex::default(),
         }
     }
@@ -127,20 +129,15 @@ impl Controller for Counter {
         let Some(usage) = usage else {
             return Ok(Next::After(POLL));
         };
-        let after = counted(&pool, &usage);
-        if after == *pool {
+        if counted(&pool, &usage) == *pool {
             return Ok(Next::Change);
         }
         if let Some(left) = self.wait(name, now) {
             return Ok(Next::After(left));
         }
-        match cluster.update_status(&*pool, &after, Lock::None).await {
-            Err(error) if !error.is_not_found() => Err(error.into()),
-            _ => {
-                self.note(name, now);
-                Ok(Next::Change)
-            }
-        }
+        self.note(name, now);
+        let change = |pool: &NodePool| Some(counted(pool, &usage));
+        self.writer.write(cluster, name, change).await
     }
 }
 
@@ -167,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_pool_is_not_written_more_often_than_every_five_seconds() {
-        let counter = Counter::new(Managed::of(&[]));
+        let counter = Counter::new(Managed::of(&[]), StatusWriter::default());
         let (pool, at) = (Text::from("p"), |second: i64| Timestamp::from_second(second).unwrap());
         assert_eq!(counter.wait(&pool, at(0)), None);
         counter.note(&pool, at(1));

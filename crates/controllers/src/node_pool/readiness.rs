@@ -12,7 +12,7 @@ use model::object::{ConditionStatus, NodeClass, NodePool, ObjectKey, Text, condi
 use runtime::Settings;
 use state::{Change, Kind, State};
 
-use super::{changed_with_class, write_status};
+use super::{StatusWriter, changed_with_class};
 use crate::{Cluster, Controller, Next, Problem, conditions, node_claim::Managed};
 
 /// How long the first list of node classes is waited for. After that a class that is not known counts as missing, so that
@@ -23,14 +23,16 @@ const POLL: Duration = Duration::from_secs(1);
 /// `nodepool.readiness`
 pub struct Readiness {
     managed: Managed,
+    writer: StatusWriter,
     began: Mutex<Option<Timestamp>>,
 }
 
 impl Readiness {
     /// For the pools that are ours.
-    pub fn new(managed: Managed) -> Self {
+    pub fn new(managed: Managed, writer: StatusWriter) -> Self {
         Self {
             managed,
+            writer,
             began: Mutex::default(),
         }
     }
@@ -104,7 +106,8 @@ impl Controller for Readiness {
         if class.is_none() && !is_listed && self.is_patient(now) {
             return Ok(Next::After(POLL));
         }
-        write_status(cluster, &pool, &judged(&pool, class.as_deref(), now)).await
+        let change = |pool: &NodePool| Some(judged(pool, class.as_deref(), now));
+        self.writer.write(cluster, name, change).await
     }
 }
 

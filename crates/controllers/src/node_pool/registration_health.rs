@@ -9,19 +9,24 @@ use model::object::{ConditionStatus, NodeClass, NodePool, ObjectKey, Text, condi
 use runtime::Settings;
 use state::{Change, State};
 
-use super::{Health, RegistrationHealth, changed_with_class, write_status};
+use super::{Health, RegistrationHealth, StatusWriter, changed_with_class};
 use crate::{Cluster, Controller, Next, Problem, conditions, node_claim::Managed};
 
 /// `nodepool.registrationhealth`
 pub struct RegistrationHealthController {
     managed: Managed,
     health: Arc<RegistrationHealth>,
+    writer: StatusWriter,
 }
 
 impl RegistrationHealthController {
     /// For the pools that are ours.
-    pub fn new(managed: Managed, health: Arc<RegistrationHealth>) -> Self {
-        Self { managed, health }
+    pub fn new(managed: Managed, health: Arc<RegistrationHealth>, writer: StatusWriter) -> Self {
+        Self {
+            managed,
+            health,
+            writer,
+        }
     }
 }
 
@@ -92,14 +97,18 @@ impl Controller for RegistrationHealthController {
             reference.and_then(|reference| state.node_class(reference).cloned())
         });
         let Some(class) = class else { return Ok(Next::Change) };
-        let uid = &pool.metadata.uid;
-        if self.health.of(uid) == Health::Unknown {
-            self.health.assume(uid, assumed(&pool));
-        }
-        if is_outdated(&pool, &class) {
-            self.health.assume(uid, Health::Unknown);
-        }
-        write_status(cluster, &pool, &reset(&pool, &class, cluster.now())).await
+        let now = cluster.now();
+        let change = |pool: &NodePool| {
+            let uid = &pool.metadata.uid;
+            if self.health.of(uid) == Health::Unknown {
+                self.health.assume(uid, assumed(pool));
+            }
+            if is_outdated(pool, &class) {
+                self.health.assume(uid, Health::Unknown);
+            }
+            Some(reset(pool, &class, now))
+        };
+        self.writer.write(cluster, name, change).await
     }
 }
 

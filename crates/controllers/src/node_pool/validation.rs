@@ -8,26 +8,27 @@ use api::{
 use async_trait::async_trait;
 use cloud::{CloudProvider, NodeClassKind};
 use jiff::Timestamp;
-use model::object::{NodePool, ObjectKey, Text};
+use model::object::{NodePool, Text};
 use runtime::Settings;
 use state::{Change, State};
 
-use super::{as_written, changed_pool, write_status};
+use super::{StatusWriter, as_written, changed_pool};
 use crate::{Cluster, Controller, Next, Problem, conditions, node_claim::Managed};
 
 /// `nodepool.validation`
 pub struct Validation {
     managed: Managed,
     rules: LabelRules,
+    writer: StatusWriter,
 }
 
 impl Validation {
     /// For the pools that are ours, by the rules of the cloud.
-    pub fn new(managed: Managed, cloud: &dyn CloudProvider) -> Self {
+    pub fn new(managed: Managed, cloud: &dyn CloudProvider, writer: StatusWriter) -> Self {
         let providers: Vec<Provider> = cloud.node_classes().iter().filter_map(provider).collect();
         let well_known = cloud.well_known_labels();
         let rules = LabelRules::new(&providers).with_well_known(well_known.iter().map(String::as_str));
-        Self { managed, rules }
+        Self { managed, rules, writer }
     }
 }
 
@@ -83,11 +84,9 @@ impl Controller for Validation {
     }
 
     async fn reconcile(&self, cluster: &Cluster, name: &Text) -> Result<Next, Problem> {
-        let Some(pool) = cluster.get::<NodePool>(&ObjectKey::cluster_scoped(name)) else {
-            return Ok(Next::Change);
-        };
-        let faults = faults(&pool, &self.rules);
-        write_status(cluster, &pool, &judged(&pool, faults.as_deref(), cluster.now())).await
+        let now = cluster.now();
+        let change = |pool: &NodePool| Some(judged(pool, faults(pool, &self.rules).as_deref(), now));
+        self.writer.write(cluster, name, change).await
     }
 }
 

@@ -103,6 +103,7 @@ async fn is_cleaned_up(write: u64, fault: Fault) -> bool {
         }
     }
     world.kill();
+    world.server.clear_faults();
     world.server.delete("NodeClaim", "a").unwrap();
     world.start();
     world.until_nothing_is_left().await;

@@ -210,14 +210,15 @@ impl World {
             .collect()
     }
 
-    /// The writes that ended well, without the host: verb and path.
+    /// The writes that ended well: verb and path.
     pub fn writes(&self) -> Vec<String> {
         let log = self.server.log();
         let written = log
             .iter()
             .filter(|request| request.verb.is_write() && request.code < 300);
+        let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
         written
-            .map(|request| format!("{:?} {}", request.verb, request.path))
+            .map(|request| format!("{:?} {}", request.verb, path(&request.path)))
             .collect()
     }
 }
@@ -276,7 +277,8 @@ pub fn fresh_node(name: &str, id: &str, at: Timestamp) -> Value {
     })
 }
 
-/// Kubelets: a machine that booted has a node once, and a node without a machine loses its kubelet.
+/// Kubelets and the cloud's own controller: a machine that booted has a node once, and a node without a machine is
+/// deleted unless somebody holds it.
 async fn join(server: ApiServer, cloud: Arc<Reference>, is_mute: Arc<AtomicBool>) {
     let mut booted: std::collections::BTreeMap<String, Instant> = std::collections::BTreeMap::new();
     let mut joined: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
@@ -293,8 +295,10 @@ async fn join(server: ApiServer, cloud: Arc<Reference>, is_mute: Arc<AtomicBool>
         let running: Vec<String> = cloud.machines().iter().map(ToString::to_string).collect();
         for node in server.list("Node") {
             let id = node["spec"]["providerID"].as_str().unwrap().to_owned();
-            let is_going = !node["metadata"]["deletionTimestamp"].is_null();
-            if joined.contains(&id) && !running.contains(&id) && !is_going {
+            let is_held = node["metadata"]["finalizers"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty());
+            if joined.contains(&id) && !running.contains(&id) && !is_held {
                 let _ = server.delete("Node", node["metadata"]["name"].as_str().unwrap());
             }
         }

@@ -32,10 +32,10 @@ const ENDING: Duration = Duration::from_secs(7);
 const PATIENCE: Duration = Duration::from_mins(30);
 
 /// The cluster.
-pub struct World {
-    pub server: ApiServer,
-    pub cloud: Arc<Cloud>,
-    pub metrics: Arc<Metrics>,
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) metrics: Arc<Metrics>,
     clock: Clock,
     said: Arc<Mutex<Vec<Event>>>,
     process: Option<JoinSet<()>>,
@@ -44,7 +44,7 @@ pub struct World {
 
 impl World {
     /// A cluster without nodes. Nothing of ours runs yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = Clock::starting_at(BEGIN.parse().unwrap());
         let time = clock.clone();
         let server = ApiServer::new(move || time.now());
@@ -62,12 +62,12 @@ impl World {
     }
 
     /// Starts our process.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.start_with(node::run);
     }
 
     /// Starts a process of ours with some controllers only.
-    pub fn start_with<F>(&mut self, controllers: impl FnOnce(&Arc<Cluster>) -> F)
+    pub(crate) fn start_with<F>(&mut self, controllers: impl FnOnce(&Arc<Cluster>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -98,17 +98,17 @@ impl World {
     }
 
     /// Kills our process.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process = None;
     }
 
     /// The time.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
     /// A node with its claim and its machine. The claim is Registered and has been for a while.
-    pub fn node(&self, name: &str) {
+    pub(crate) fn node(&self, name: &str) {
         self.lone_node(name);
         let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": BEGIN, "observedGeneration": 1});
         let conditions: Vec<_> = ["Launched", "Registered", "Initialized", "Ready"].map(condition).into();
@@ -122,7 +122,7 @@ impl World {
     }
 
     /// A node of ours without a claim.
-    pub fn lone_node(&self, name: &str) {
+    pub(crate) fn lone_node(&self, name: &str) {
         self.create(json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": name, "finalizers": ["karpenter.sh/termination", "example.com/other"], "labels": {
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// A running pod on a node, with changes to it.
-    pub fn pod(&self, name: &str, node: &str, over: &Value) {
+    pub(crate) fn pod(&self, name: &str, node: &str, over: &Value) {
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"namespace": "default", "name": name, "labels": {"app": name}},
@@ -145,7 +145,7 @@ impl World {
     }
 
     /// A budget over the pods with `app=<app>`, as the disruption controller would have computed it.
-    pub fn budget(&self, name: &str, app: &str, allowed: i32) {
+    pub(crate) fn budget(&self, name: &str, app: &str, allowed: i32) {
         self.create(json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"namespace": "default", "name": name},
@@ -154,12 +154,12 @@ impl World {
         }));
     }
 
-    pub fn create(&self, object: Value) {
+    pub(crate) fn create(&self, object: Value) {
         self.server.create(object).unwrap();
     }
 
     /// Sets the deadline of a node's end, as the claim's life cycle would.
-    pub fn set_deadline(&self, node: &str, seconds: i64) {
+    pub(crate) fn set_deadline(&self, node: &str, seconds: i64) {
         let at = self.now() + jiff::SignedDuration::from_secs(seconds);
         let set = |claim: &mut Value| {
             let annotations =
@@ -170,7 +170,7 @@ impl World {
     }
 
     /// Waits for something to become true; says what when it does not.
-    pub async fn until(&self, what: &str, mut is: impl FnMut(&ApiServer) -> bool) {
+    pub(crate) async fn until(&self, what: &str, mut is: impl FnMut(&ApiServer) -> bool) {
         let began = Instant::now();
         while !is(&self.server) {
             assert!(
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Waits until a node has lost our finalizer; another one keeps it.
-    pub async fn until_released(&self, node: &str) {
+    pub(crate) async fn until_released(&self, node: &str) {
         let ours = json!("karpenter.sh/termination");
         self.until("node released", |server| {
             let node = server.get("Node", node).unwrap();
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// Status and reason of a condition of a node's claim.
-    pub fn condition(&self, node: &str, kind: &str) -> Option<(String, String)> {
+    pub(crate) fn condition(&self, node: &str, kind: &str) -> Option<(String, String)> {
         let claim = self.server.get("NodeClaim", &claim_of(node))?;
         let conditions = claim["status"]["conditions"].as_array()?.clone();
         let found = conditions.into_iter().find(|condition| condition["type"] == kind)?;
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// Everything said so far: reason, object and message.
-    pub fn said(&self) -> Vec<(String, String, String)> {
+    pub(crate) fn said(&self) -> Vec<(String, String, String)> {
         let said = self.said.lock().unwrap();
         said.iter()
             .map(|event| {
@@ -224,13 +224,13 @@ impl World {
     }
 
     /// Pods in the order in which their evictions were accepted.
-    pub fn evicted(&self) -> Vec<String> {
+    pub(crate) fn evicted(&self) -> Vec<String> {
         let answered = self.server.log().into_iter().filter(|request| request.code == 201);
         answered.filter_map(|request| evicted_pod(&request.path)).collect()
     }
 
     /// How often an eviction of a pod was refused with a code.
-    pub fn refusals(&self, pod: &str, code: u16) -> usize {
+    pub(crate) fn refusals(&self, pod: &str, code: u16) -> usize {
         let log = self.server.log();
         let refused = log.iter().filter(|request| request.code == code);
         refused
@@ -245,7 +245,7 @@ fn evicted_pod(path: &str) -> Option<String> {
 }
 
 /// Puts the fields of one object into another.
-pub fn merge(into: &mut Value, from: &Value) {
+pub(crate) fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
@@ -256,7 +256,7 @@ pub fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-pub fn claim_of(node: &str) -> String {
+pub(crate) fn claim_of(node: &str) -> String {
     format!("{node}-claim")
 }
 
@@ -291,7 +291,7 @@ const KINDS: &[NodeClassKind] = &[NodeClassKind {
 
 /// A cloud with machines that take a while to end.
 #[derive(Default)]
-pub struct Cloud {
+pub(crate) struct Cloud {
     machines: Mutex<BTreeMap<String, Option<Instant>>>,
     deletions: Mutex<Vec<String>>,
     reboots: Mutex<Vec<String>>,
@@ -304,26 +304,26 @@ impl Cloud {
     }
 
     /// A machine is gone without anybody asking.
-    pub fn lose(&self, node: &str) {
+    pub(crate) fn lose(&self, node: &str) {
         self.machines.lock().unwrap().remove(&provider_id(node));
     }
 
-    pub fn has(&self, node: &str) -> bool {
+    pub(crate) fn has(&self, node: &str) -> bool {
         self.machines.lock().unwrap().contains_key(&provider_id(node))
     }
 
     /// The operations that were asked for.
-    pub fn reboots(&self) -> Vec<String> {
+    pub(crate) fn reboots(&self) -> Vec<String> {
         self.reboots.lock().unwrap().clone()
     }
 
     /// From now on, no machine can be rebooted.
-    pub fn refuse_reboots(&self) {
+    pub(crate) fn refuse_reboots(&self) {
         self.refuses_reboots.store(true, Ordering::Relaxed);
     }
 
     /// How often the cloud was asked to delete something.
-    pub fn deletions(&self) -> usize {
+    pub(crate) fn deletions(&self) -> usize {
         self.deletions.lock().unwrap().len()
     }
 }

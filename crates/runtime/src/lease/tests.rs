@@ -6,21 +6,20 @@ use std::{
     task::{Poll, Waker},
 };
 
-use http::Response;
 use tokio::{
     sync::{Notify, mpsc::Receiver},
     task::JoinHandle,
 };
 
 use super::*;
-use crate::double::{Answer, Asked, answer, client};
+use crate::double::{Asked, Served, answer, client};
 
 /// An API server with one Lease.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<Option<Value>>>);
 
 impl Store {
-    fn serve(&self, asked: &Asked) -> Answer {
+    fn serve(&self, asked: &Asked) -> Served {
         let mut lease = self.0.lock().unwrap();
         let method = asked.line.split(' ').next().unwrap();
         let version = |lease: &Option<Value>| {
@@ -36,20 +35,19 @@ impl Store {
         let current = version(&lease);
         let mut changed = asked.body.clone();
         match (method, &*lease) {
-            ("GET" | "PUT", None) => return Ok(failed(404, "NotFound")),
-            ("POST", Some(_)) => return Ok(failed(409, "AlreadyExists")),
+            ("GET" | "PUT", None) => return failed(404, "NotFound"),
+            ("POST", Some(_)) => return failed(409, "AlreadyExists"),
             ("PUT", Some(_)) if changed["metadata"]["resourceVersion"] != current => {
-                return Ok(failed(409, "Conflict"));
+                return failed(409, "Conflict");
             }
-            ("GET", Some(lease)) => return Ok(answer(200, &lease.to_string())),
+            ("GET", Some(lease)) => return answer(200, &lease.to_string()),
             _ => {}
         }
         let number: u64 = current.as_str().unwrap_or("0").parse().unwrap();
         changed["metadata"]["resourceVersion"] = json!((number + 1).to_string());
         changed["metadata"]["uid"] = json!("lease-uid");
         *lease = Some(changed.clone());
-        let response: Response<_> = answer(200, &changed.to_string());
-        Ok(response)
+        answer(200, &changed.to_string())
     }
 
     fn spec(&self) -> Value {
@@ -106,7 +104,7 @@ fn replica(store: &Store, name: &str, seed: u64) -> Replica {
             if broken.load(Ordering::Relaxed) {
                 return std::future::pending().await;
             }
-            store.serve(&asked)
+            Ok(store.serve(&asked))
         }
     });
     let options = crate::api::Options {

@@ -92,6 +92,15 @@ async fn failed_work_comes_back_no_faster_than_the_rate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn work_that_is_not_due_for_ages_waits_for_ages() {
+    let queue = Queue::new(BACKOFF);
+    queue.add_after("a", Duration::MAX);
+    assert!(timeout(seconds(1_000_000), queue.next()).await.is_err());
+    queue.add("a");
+    assert_eq!(next_after(&queue).await, ("a", 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_sleeper_hears_of_earlier_work() {
     let queue = Arc::new(Queue::new(BACKOFF));
     queue.add_after("late", seconds(1000));

@@ -274,13 +274,13 @@ mod tests {
         }
     }
 
-    fn node(boot: &str, fenced: bool, initialized: bool, ready: &str) -> Option<Value> {
+    fn node(boot: &str, fenced: bool, initialized: bool, ready: &str) -> Value {
         let fence = json!({"key": "karpenter.sh/rebooting", "effect": "NoSchedule"});
-        Some(json!({
+        json!({
             "metadata": {"name": "n", "labels": if initialized { json!({"karpenter.sh/initialized": "true"}) } else { json!({}) }},
             "spec": {"taints": if fenced { json!([fence]) } else { json!([]) }},
             "status": {"nodeInfo": {"bootID": boot}, "conditions": [{"type": "Ready", "status": ready}]},
-        }))
+        })
     }
 
     fn fail(result: &'static str, message: &str) -> Step {
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn request_fences_drains_remembers_and_calls() {
         let requested = "RebootRequested";
-        let fenced = || node("b1", true, true, "True");
+        let fenced = || Some(node("b1", true, true, "True"));
         let remembered = json!({"karpenter.sh/reboot-pre-boot-id": "b1"});
         let bound = |text: &str| json!({"karpenter.sh/reboot-termination-grace-period": text});
         let late = "reboot was not issued within the issuance timeout";
@@ -306,7 +306,7 @@ mod tests {
                 fail("provider_error", late),
             ),
             (
-                seen(requested, &json!({}), node("b1", false, true, "True")),
+                seen(requested, &json!({}), Some(node("b1", false, true, "True"))),
                 None,
                 "10:30:00",
                 Step::Fence,
@@ -344,7 +344,7 @@ mod tests {
             ),
             (seen(requested, &remembered, fenced()), None, "10:00:00", Step::Call),
             (
-                seen(requested, &remembered, node("b2", true, true, "False")),
+                seen(requested, &remembered, Some(node("b2", true, true, "False"))),
                 None,
                 "10:00:00",
                 Step::Issue,
@@ -372,14 +372,30 @@ mod tests {
         let issued = |node| seen("RebootIssued", &json!({"karpenter.sh/reboot-pre-boot-id": "b1"}), node);
         let late = fail("recovery_timeout", "node did not recover within the observation window");
         let cases = [
-            (issued(node("b1", true, true, "False")), "10:02:00", Step::Unlabel),
-            (issued(node("b1", true, false, "True")), "10:02:00", Step::Wait(POLL)),
-            (issued(node("b2", true, false, "False")), "10:02:00", Step::Unfence),
-            (issued(node("b2", false, false, "False")), "10:02:00", Step::Observed),
-            (issued(node("b2", false, false, "True")), "10:02:00", Step::Succeed),
+            (issued(Some(node("b1", true, true, "False"))), "10:02:00", Step::Unlabel),
+            (
+                issued(Some(node("b1", true, false, "True"))),
+                "10:02:00",
+                Step::Wait(POLL),
+            ),
+            (
+                issued(Some(node("b2", true, false, "False"))),
+                "10:02:00",
+                Step::Unfence,
+            ),
+            (
+                issued(Some(node("b2", false, false, "False"))),
+                "10:02:00",
+                Step::Observed,
+            ),
+            (
+                issued(Some(node("b2", false, false, "True"))),
+                "10:02:00",
+                Step::Succeed,
+            ),
             (issued(None), "10:21:00", Step::Wait(POLL)),
             (issued(None), "10:21:01", late.clone()),
-            (issued(node("b2", false, false, "True")), "10:21:01", late),
+            (issued(Some(node("b2", false, false, "True"))), "10:21:01", late),
         ];
         for (seen, now, expected) in cases {
             assert_eq!(step(&seen, None, at(now)), expected, "{seen:?} at {now}");
@@ -414,7 +430,7 @@ mod tests {
                 || json!({}),
                 |bound| json!({"karpenter.sh/reboot-termination-grace-period": bound}),
             );
-            let mut seen = seen("RebootRequested", &annotations, node("b1", true, true, "True"));
+            let mut seen = seen("RebootRequested", &annotations, Some(node("b1", true, true, "True")));
             seen.pods = vec![Arc::clone(&pod)];
             assert_eq!(step(&seen, None, at(now)), expected, "{bound:?} at {now}");
         }

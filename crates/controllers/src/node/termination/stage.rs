@@ -1,5 +1,7 @@
 //! How far the end of a node has come, and what its claim says of it.
 
+use std::time::Duration;
+
 use api::{
     annotations::NODECLAIM_TERMINATION_TIMESTAMP,
     condition::names::nodeclaim::{
@@ -26,8 +28,8 @@ const MIN_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 pub(super) enum Stage {
     /// Pods are on their way out.
     Draining(Plan),
-    /// No pod is left, but one may still come.
-    Settling,
+    /// No pod is left, but for this long one may still come.
+    Settling(Duration),
     /// Volumes are attached; these attachments must go.
     Detaching(Vec<Text>),
     /// The machine may go.
@@ -48,8 +50,8 @@ pub(super) fn stage(seen: &Seen, deadline: Option<Timestamp>, now: Timestamp) ->
     let plan = drain::plan(&seen.pods, deadline, Mode::ForceDelete, now);
     if plan.waiting > 0 {
         Stage::Draining(plan)
-    } else if seen.claim.as_ref().is_some_and(|claim| is_settling(claim, now)) {
-        Stage::Settling
+    } else if let Some(left) = seen.claim.as_ref().and_then(|claim| settling(claim, now)) {
+        Stage::Settling(left)
     } else if seen.attachments.is_empty() {
         Stage::Ending(Volumes::Detached)
     } else if deadline.is_some_and(|deadline| now > deadline) {
@@ -59,12 +61,15 @@ pub(super) fn stage(seen: &Seen, deadline: Option<Timestamp>, now: Timestamp) ->
     }
 }
 
-fn is_settling(claim: &NodeClaim, now: Timestamp) -> bool {
-    let Some(drained) = claim.condition(DRAINED) else {
-        return true;
+/// How much longer pods may come; none when none can.
+fn settling(claim: &NodeClaim, now: Timestamp) -> Option<Duration> {
+    let begun = match claim.condition(DRAINED) {
+        None => now,
+        Some(drained) if drained.status == ConditionStatus::Unknown => drained.last_transition_time.unwrap_or(now),
+        Some(_) => return None,
     };
-    let since = drained.last_transition_time.unwrap_or(now);
-    drained.status == ConditionStatus::Unknown && now.duration_since(since) < MIN_DRAIN
+    let left = Duration::try_from(MIN_DRAIN - now.duration_since(begun)).ok();
+    left.filter(|left| !left.is_zero())
 }
 
 /// The claim with its conditions as the stage asks for. `accepted`: the cloud has taken on the machine's end.
@@ -73,10 +78,10 @@ pub(super) fn recorded(claim: &NodeClaim, stage: &Stage, accepted: bool, now: Ti
     let is_new = claim.condition(DRAINED).is_none();
     conditions::change(TYPES, &claim.metadata, &mut after.status.conditions, now, |set| {
         match stage {
-            Stage::Draining(_) | Stage::Settling if is_new => {
+            Stage::Draining(_) | Stage::Settling(_) if is_new => {
                 set.set_unknown_with_reason(DRAINED, DRAINING, DRAINING);
             }
-            Stage::Draining(_) | Stage::Settling => {}
+            Stage::Draining(_) | Stage::Settling(_) => {}
             Stage::Detaching(_) => {
                 set.set_true(DRAINED);
                 let awaiting = AWAITING_VOLUME_DETACHMENT;
@@ -184,6 +189,10 @@ mod tests {
         }
     }
 
+    fn settling(seconds: u64) -> Stage {
+        Stage::Settling(Duration::from_secs(seconds))
+    }
+
     fn pod() -> Arc<Pod> {
         Arc::new(serde_json::from_value(json!({"metadata": {"name": "p"}})).unwrap())
     }
@@ -201,11 +210,11 @@ mod tests {
         let cases = [
             (seen(long(), &[pod()], &["a"]), None, draining.clone()),
             (seen(None, &[pod()], &[]), None, draining),
-            (seen(Some(claim(&json!([]))), &[], &[]), None, Stage::Settling),
+            (seen(Some(claim(&json!([]))), &[], &[]), None, settling(5)),
             (
                 seen(Some(claim(&drained("Unknown", "09:59:56"))), &[], &[]),
                 None,
-                Stage::Settling,
+                settling(1),
             ),
             (seen(long(), &[], &[]), None, Stage::Ending(Volumes::Detached)),
             (
@@ -245,13 +254,13 @@ mod tests {
         let cases = [
             (
                 json!([]),
-                Stage::Settling,
+                settling(1),
                 false,
                 vec![says("Drained", Unknown, "Draining")],
             ),
             (
                 draining.clone(),
-                Stage::Settling,
+                settling(1),
                 false,
                 vec![says("Drained", Unknown, "Draining")],
             ),
@@ -288,8 +297,8 @@ mod tests {
 
     #[test]
     fn drain_that_goes_on_keeps_the_time_it_began() {
-        let first = recorded(&claim(&json!([])), &Stage::Settling, false, at("10:00:00"));
-        let second = recorded(&first, &Stage::Settling, false, at("10:00:03"));
+        let first = recorded(&claim(&json!([])), &settling(1), false, at("10:00:00"));
+        let second = recorded(&first, &settling(1), false, at("10:00:03"));
         assert_eq!(second, first);
     }
 

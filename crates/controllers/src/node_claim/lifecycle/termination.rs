@@ -34,7 +34,7 @@ enum Decision {
 /// In this order:
 /// - without our finalizer there is nothing to do;
 /// - with a grace period, the moment it ends is written down once;
-/// - nodes of a registered claim go first, and it waits for all of them;
+/// - nodes that pods may run on go first, and it waits for all of them;
 /// - a machine goes until the cloud does not know it any more, also one whose launch was asked for and not recorded.
 fn decide(claim: &NodeClaim, nodes: &[Arc<Node>], recall: &Recall) -> Decision {
     let metadata = &claim.metadata;
@@ -48,9 +48,9 @@ fn decide(claim: &NodeClaim, nodes: &[Arc<Node>], recall: &Recall) -> Decision {
     if let Some(deadline) = deadline(claim) {
         return Decision::AnnotateDeadline(deadline);
     }
-    let is_registered = condition::holds(&claim.status.conditions, nodeclaim::REGISTERED);
-    if is_registered && !nodes.is_empty() {
-        let staying = nodes.iter().filter(|node| !node.metadata.is_deleting());
+    let opened: Vec<&Arc<Node>> = nodes.iter().filter(|node| is_open(claim, node)).collect();
+    if !opened.is_empty() {
+        let staying = opened.into_iter().filter(|node| !node.metadata.is_deleting());
         return Decision::DeleteNodes(staying.cloned().collect());
     }
     if claim.status.provider_id.is_some() {
@@ -61,6 +61,17 @@ fn decide(claim: &NodeClaim, nodes: &[Arc<Node>], recall: &Recall) -> Decision {
         Recall::Nothing if launch::attempt(claim).is_some() => Decision::DeleteInstance,
         Recall::Nothing | Recall::Failed => Decision::RemoveFinalizer,
     }
+}
+
+/// Whether pods may run on a claim's node, so that it is drained before its machine goes: the claim is registered, or the
+/// node is and a crash kept the claim from saying so.
+fn is_open(claim: &NodeClaim, node: &Node) -> bool {
+    condition::holds(&claim.status.conditions, nodeclaim::REGISTERED)
+        || node
+            .metadata
+            .labels
+            .get(labels::REGISTERED)
+            .is_some_and(|value| **value == *"true")
 }
 
 /// When the drain must be over, if that is to be written down.

@@ -29,6 +29,7 @@ fn nodes_go_first_then_the_machine_then_the_claim() {
     let registered = json!([{"type": "Registered", "status": "True"}]);
     let staying = node(json!({"name": "n"}));
     let going = node(json!({"name": "m", "deletionTimestamp": "2026-11-16T10:00:00Z"}));
+    let opened = node(json!({"name": "o", "labels": {"karpenter.sh/registered": "true"}}));
     let launched = json!({"status": {"providerID": "p"}});
     let joined = json!({"status": {"providerID": "p", "conditions": registered}});
     let attempted = json!({"metadata": {"annotations": {"dovetail.dev/launch-attempt": "1"}}});
@@ -53,6 +54,13 @@ fn nodes_go_first_then_the_machine_then_the_claim() {
             Decision::DeleteNodes(vec![]),
         ),
         (claim(joined), vec![], Recall::Nothing, Decision::DeleteInstance),
+        // The process died between opening the node and writing that down.
+        (
+            claim(launched.clone()),
+            vec![Arc::clone(&opened)],
+            Recall::Nothing,
+            Decision::DeleteNodes(vec![opened]),
+        ),
         // Nobody deletes the node of a claim that never registered: it goes with its machine.
         (
             claim(launched),

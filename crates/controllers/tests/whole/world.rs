@@ -1,0 +1,128 @@
+//! The cluster around the autoscaler: an API server, stand-ins for the rest, and what users put into it.
+
+use std::time::Duration;
+
+use runtime::Clock;
+use serde_json::{Value, json};
+use simulator::{ApiServer, Change, Resource, Running, Standins};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) clock: Clock,
+    changes: UnboundedReceiver<Change>,
+    _standins: Running,
+}
+
+impl World {
+    /// An empty cluster. To be made inside a runtime.
+    pub(crate) fn new() -> Self {
+        let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+        let telling = clock.clone();
+        let server = ApiServer::new(move || telling.now());
+        let custom = [
+            ("karpenter.sh", "nodepools", "NodePool"),
+            ("karpenter.sh", "nodeclaims", "NodeClaim"),
+            ("karpenter.sh", "nodeoverlays", "NodeOverlay"),
+            ("karpenter.kwok.sh", "kwoknodeclasses", "KWOKNodeClass"),
+        ];
+        for (group, plural, kind) in custom {
+            server.define(&Resource::new(group, plural), kind, false);
+        }
+        server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})).unwrap();
+        let changes = server.changes();
+        let standins = Standins::default().start(&server);
+        Self {
+            server,
+            clock,
+            changes,
+            _standins: standins,
+        }
+    }
+
+    /// A pool of kwok's Linux types, ready to be launched from.
+    pub(crate) fn add_pool(&self, name: &str) {
+        let ready = |kind: &str| {
+            json!({"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass",
+            "metadata": {"name": "default"}, "spec": {}, "status": {"conditions": [ready("Ready")]}});
+        self.server.create(class).unwrap();
+        let pool = json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
+            "spec": {
+                "disruption": {"consolidateAfter": "Never", "consolidationPolicy": "WhenEmptyOrUnderutilized",
+                    "budgets": [{"nodes": "10%"}]},
+                "template": {"spec": {
+                    "expireAfter": "720h",
+                    "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
+                    "requirements": [
+                        {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+                        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]},
+                    ],
+                }},
+            },
+            "status": {"conditions": [ready("ValidationSucceeded"), ready("NodeClassReady"), ready("Ready")]},
+        });
+        self.server.create(pool).unwrap();
+    }
+
+    /// Pods of one CPU each that may not share a node.
+    pub(crate) fn add_workload(&self, name: &str, replicas: u64) {
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "256Mi"}}}],
+                    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
+                        "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": name}},
+                    }]}},
+                },
+            }},
+        });
+        self.server.create(set).unwrap();
+    }
+
+    pub(crate) fn pods(&self) -> Vec<Value> {
+        self.server.list("Pod")
+    }
+
+    pub(crate) fn claims(&self) -> Vec<Value> {
+        self.server.list("NodeClaim")
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<Value> {
+        self.server.list("Node")
+    }
+
+    /// Everything that happened since this was last asked.
+    pub(crate) fn history(&mut self) -> Vec<Change> {
+        std::iter::from_fn(|| self.changes.try_recv().ok()).collect()
+    }
+}
+
+/// Runs a test of its own on paused time.
+pub(crate) fn on_virtual_time<R>(test: impl Future<Output = R>) -> R {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(test)
+}
+
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn is_true(object: &Value, condition: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|one| one["type"] == condition && one["status"] == "True")
+}
+
+pub(crate) const MINUTE: Duration = Duration::from_mins(1);
