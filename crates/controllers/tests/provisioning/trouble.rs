@@ -95,15 +95,19 @@ async fn name_that_somebody_else_has_is_passed_by() {
 
     let mut world = World::new();
     world.pool("p", &json!({}));
+    world.create(pod("web", "the-pod"));
+    world.server.set_watch_lag(Duration::from_mins(10));
+    world.start();
+    tokio::time::sleep(Duration::from_millis(500)).await;
     world.create(json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": name },
         "spec": { "requirements": [] }, "status": { "providerID": "kwok://other" },
     }));
-    world.start();
-    world.create(pod("web", "the-pod"));
     world.until("a claim of ours", |world| world.claims().len() == 2).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(world.claims().len(), 2);
+    let refused = world.server.log().into_iter().filter(|request| request.code == 409);
+    assert_eq!(refused.count(), 1, "the name was tried once");
 }
 
 fn pod(name: &str, uid: &str) -> serde_json::Value {
