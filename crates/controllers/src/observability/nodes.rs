@@ -117,7 +117,11 @@ impl NodeFamilies {
             sheets.push(Sheet::each(about.clone(), 0..count, write));
         }
         let now = snapshot.taken_at();
-        let age = |node: &Node| node.metadata.creation_timestamp.map(|born| now.duration_since(born).as_secs_f64());
+        let age = |node: &Node| {
+            node.metadata
+                .creation_timestamp
+                .map(|born| now.duration_since(born).as_secs_f64())
+        };
         let ages: Vec<f64> = rows.iter().map(|row| age(&row.node).unwrap_or_default()).collect();
         let each = move |about: &About, at: &usize, out: &mut String| {
             if let (Some(age), Some(labels)) = (ages.get(*at), labels.get(*at)) {
@@ -135,7 +139,11 @@ impl NodeFamilies {
             let found = keys.iter().find_map(|key| labels.get(key));
             found.map(ToString::to_string).unwrap_or_default()
         };
-        let own = [row.node.metadata.name.to_string(), String::new(), row.claim.is_some().to_string()];
+        let own = [
+            row.node.metadata.name.to_string(),
+            String::new(),
+            row.claim.is_some().to_string(),
+        ];
         self.keys.iter().map(value).chain(own).collect()
     }
 }
@@ -185,7 +193,9 @@ pub(super) fn used<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> BTreeMap<Tex
         if !by_node.contains_key(node.as_str()) {
             by_node.insert(node.as_str().into(), Used::default());
         }
-        let Some(used) = by_node.get_mut(node.as_str()) else { continue };
+        let Some(used) = by_node.get_mut(node.as_str()) else {
+            continue;
+        };
         let (requests, limits) = sizes.of(pod);
         used.requests.add(&requests);
         used.limits.add(&limits);
@@ -239,7 +249,12 @@ fn utilization(rows: &[Row]) -> Vec<([String; 1], f64)> {
 /// What a node offers, or will once it is initialized.
 fn allocatable(row: &Row) -> ResourceList {
     let mut list = row.node.status.allocatable.clone();
-    let is_initialized = row.node.metadata.labels.get(INITIALIZED).is_some_and(|value| **value == *"true");
+    let is_initialized = row
+        .node
+        .metadata
+        .labels
+        .get(INITIALIZED)
+        .is_some_and(|value| **value == *"true");
     let promised = row.claim.as_ref().filter(|_| !is_initialized);
     for (name, quantity) in promised.iter().flat_map(|claim| claim.status.allocatable.iter()) {
         if list.amount(name.as_str()).is_zero() {

@@ -50,7 +50,8 @@ pub(super) fn is_waiting(pod: &Pod) -> bool {
 }
 
 fn holds<'a>(pod: &'a Pod, kind: &str) -> Option<&'a BriefCondition> {
-    pod.condition(kind).filter(|condition| condition.status == ConditionStatus::True)
+    pod.condition(kind)
+        .filter(|condition| condition.status == ConditionStatus::True)
 }
 
 /// What a pod waits for now, given what it waited for, and what that took.
@@ -111,18 +112,33 @@ impl PodMetrics {
         });
         let metrics = cluster.metrics();
         let named = |family: &Drawn<2>, of: fn(&Row) -> Option<f64>| {
-            family.sheet_of(rows.iter().filter_map(|row| Some(([&*row.key.name, &*row.key.namespace], of(row)?))))
+            family.sheet_of(
+                rows.iter()
+                    .filter_map(|row| Some(([&*row.key.name, &*row.key.namespace], of(row)?))),
+            )
         };
         let classed = |family: &Drawn<3>, of: fn(&Row) -> Option<f64>| {
-            let values = |row: &'_ Row| [row.key.name.to_string(), row.key.namespace.to_string(), row.dynamic.to_string()];
+            let values = |row: &'_ Row| {
+                [
+                    row.key.name.to_string(),
+                    row.key.namespace.to_string(),
+                    row.dynamic.to_string(),
+                ]
+            };
             family.sheet_of(rows.iter().filter_map(|row| Some((values(row), of(row)?))))
         };
         vec![
             named(&metrics.pods_unstarted_time_seconds, |row| row.unstarted),
-            named(&metrics.pods_provisioning_unstarted_time_seconds, |row| row.provisioning_unstarted),
-            named(&metrics.pods_provisioning_scheduling_undecided_time_seconds, |row| row.undecided),
+            named(&metrics.pods_provisioning_unstarted_time_seconds, |row| {
+                row.provisioning_unstarted
+            }),
+            named(&metrics.pods_provisioning_scheduling_undecided_time_seconds, |row| {
+                row.undecided
+            }),
             classed(&metrics.pods_unbound_time_seconds, |row| row.unbound),
-            classed(&metrics.pods_provisioning_unbound_time_seconds, |row| row.provisioning_unbound),
+            classed(&metrics.pods_provisioning_unbound_time_seconds, |row| {
+                row.provisioning_unbound
+            }),
         ]
     }
 }
@@ -144,8 +160,7 @@ impl Row {
         let is_pending = is_waiting(pod);
         let is_scheduled = holds(pod, "PodScheduled").is_some();
         let is_unbound = is_pending && !is_scheduled;
-        let is_undecided =
-            times.decided.is_none() && !is_scheduled && pod.node_name.is_none() && !pod.is_terminal();
+        let is_undecided = times.decided.is_none() && !is_scheduled && pod.node_name.is_none() && !pod.is_terminal();
         let born = passed(pod.metadata.creation_timestamp);
         let planned = passed(times.schedulable);
         Self {
@@ -214,7 +229,9 @@ fn observe(metrics: &Metrics, pod: &Pod, measured: Measured) {
         metrics.pods_bound_duration_seconds.observe([dynamic], seconds);
     }
     if let Some(seconds) = measured.provisioning_bound {
-        metrics.pods_provisioning_bound_duration_seconds.observe([dynamic], seconds);
+        metrics
+            .pods_provisioning_bound_duration_seconds
+            .observe([dynamic], seconds);
     }
 }
 
@@ -223,16 +240,24 @@ pub(super) fn state_sheet(metrics: &Metrics, snapshot: &Snapshot) -> Sheet {
     let pods: Vec<_> = snapshot.objects().pods.iter().cloned().collect();
     let snapshot = snapshot.clone();
     let about = metrics.pods_state.about().clone();
-    Sheet::each(about, pods.into_iter(), move |about, pod, out| state_of(about, pod, &snapshot, out))
+    Sheet::each(about, pods.into_iter(), move |about, pod, out| {
+        state_of(about, pod, &snapshot, out)
+    })
 }
 
 fn state_of(about: &About, pod: &Pod, snapshot: &Snapshot, out: &mut String) {
     let metadata = &pod.metadata;
     let node = pod.node_name.as_ref().and_then(|name| snapshot.node(name));
-    let label = |key: &str| node.and_then(|node| node.metadata.labels.get(key)).map_or("", AsRef::as_ref);
+    let label = |key: &str| {
+        node.and_then(|node| node.metadata.labels.get(key))
+            .map_or("", AsRef::as_ref)
+    };
     let owner = metadata.owner_references.iter().next().map(|owner| {
         let (version, kind) = (&owner.api_version, owner.kind.to_lowercase());
-        format!("/apis/{version}/namespaces/{}/{kind}s/{}", metadata.namespace, owner.name)
+        format!(
+            "/apis/{version}/namespaces/{}/{kind}s/{}",
+            metadata.namespace, owner.name
+        )
     });
     let flag = |is: bool| if is { "true" } else { "false" };
     let values: [&str; 13] = [

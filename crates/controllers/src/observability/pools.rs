@@ -18,7 +18,13 @@ use super::nodes::{amount, snake};
 
 /// Limits, usage and cost of the pools whose node class is the provider's.
 pub(super) fn sheets(metrics: &Metrics, snapshot: &Snapshot, classes: &[NodeClassKind]) -> Vec<Sheet> {
-    let pools = || snapshot.objects().node_pools.iter().filter(|pool| is_managed(pool, classes));
+    let pools = || {
+        snapshot
+            .objects()
+            .node_pools
+            .iter()
+            .filter(|pool| is_managed(pool, classes))
+    };
     let resources = |of: fn(&NodePool) -> &ResourceList| {
         pools().flat_map(move |pool| {
             let entries = of(pool).iter();
@@ -32,7 +38,9 @@ pub(super) fn sheets(metrics: &Metrics, snapshot: &Snapshot, classes: &[NodeClas
     let cost = |pool: &NodePool| costs.get(&*pool.metadata.name).copied().unwrap_or_default();
     vec![
         metrics.nodepools_limit.sheet_of(resources(|pool| &pool.spec.limits)),
-        metrics.nodepools_usage.sheet_of(resources(|pool| &pool.status.resources)),
+        metrics
+            .nodepools_usage
+            .sheet_of(resources(|pool| &pool.status.resources)),
         metrics
             .nodepools_cost_total
             .sheet_of(pools().map(|pool| ([pool.metadata.name.clone()], dollars(cost(pool))))),
@@ -78,7 +86,8 @@ fn price(snapshot: &Snapshot, kind: &str, zone: &str, capacity: &str) -> Option<
 }
 
 fn says(offering: &CatalogOffering, key: &str, value: &str) -> bool {
-    let is_it = |requirement: &RequirementSpec| requirement.key == key && requirement.values.iter().any(|own| own == value);
+    let is_it =
+        |requirement: &RequirementSpec| requirement.key == key && requirement.values.iter().any(|own| own == value);
     offering.requirements.iter().any(is_it)
 }
 
@@ -87,12 +96,18 @@ pub(super) fn cluster_sheets(metrics: &Metrics, snapshot: &Snapshot, state: &Sta
     let needed = [Kind::NodePool, Kind::NodeClaim, Kind::Node];
     let is_synced = state.missing(&needed).is_empty();
     let waits = state.waits();
-    let since = waits.iter().filter(|wait| needed.contains(&wait.kind) && !wait.is_again).map(|wait| wait.since).min();
+    let since = waits
+        .iter()
+        .filter(|wait| needed.contains(&wait.kind) && !wait.is_again)
+        .map(|wait| wait.since)
+        .min();
     let unsynced = since.map_or(0.0, |since| snapshot.taken_at().duration_since(since).as_secs_f64());
     let one = |value: f64| [([""; 0], value)];
     vec![
         metrics.cluster_state_node_count.sheet_of(one(machines(snapshot))),
-        metrics.cluster_state_synced.sheet_of(one(f64::from(u8::from(is_synced)))),
+        metrics
+            .cluster_state_synced
+            .sheet_of(one(f64::from(u8::from(is_synced)))),
         metrics.cluster_state_unsynced_time_seconds.sheet_of(one(unsynced)),
     ]
 }

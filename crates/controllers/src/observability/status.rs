@@ -18,9 +18,11 @@ use state::{Kind as ObjectKind, Transition};
 
 use super::transitions::{Conditioned, News, status_name};
 
-const TRANSITION_SECONDS: &str = "The amount of time a condition was in a given state before transitioning to another state.";
+const TRANSITION_SECONDS: &str =
+    "The amount of time a condition was in a given state before transitioning to another state.";
 const COUNT: &str = "The number of a condition for a given object, type and status.";
-const CURRENT_STATUS: &str = "The current amount of time in seconds that a status condition has been in a specific state.";
+const CURRENT_STATUS: &str =
+    "The current amount of time in seconds that a status condition has been in a specific state.";
 const TRANSITIONS: &str = "The count of transitions of a given object, type and status.";
 const TERMINATION_CURRENT: &str = "The current amount of time in seconds that an object has been in terminating state.";
 const TERMINATION: &str = "The amount of time taken by an object to terminate completely.";
@@ -56,7 +58,13 @@ impl Set {
                 kind => format!("operator_{kind}_{name}"),
             };
             let labels = labels.iter().map(|label| Cow::from(*label));
-            About::new(name, help, sort, labels.chain(extra_names.iter().cloned()).collect(), profile)
+            About::new(
+                name,
+                help,
+                sort,
+                labels.chain(extra_names.iter().cloned()).collect(),
+                profile,
+            )
         };
         let (few, many) = (MetricsProfile::Minimal, MetricsProfile::Standard);
         let object = ["namespace", "name", "type", "status", "reason"];
@@ -267,7 +275,10 @@ impl StatusFamilies {
         let mut sheets = set.drawn(&own, now);
         if T::IS_DEPRECATED_FORM_SHOWN {
             let kind = vec![group::<T>().to_owned(), T::KIND.to_owned()];
-            let deprecated: Rows<T> = objects.iter().map(|object| (Arc::clone(object), kind.clone())).collect();
+            let deprecated: Rows<T> = objects
+                .iter()
+                .map(|object| (Arc::clone(object), kind.clone()))
+                .collect();
             sheets.extend(self.deprecated.drawn(&deprecated, now));
         }
         sheets

@@ -160,8 +160,14 @@ impl News {
     /// The events that tell it, never taken for repetitions.
     pub(super) fn events<T: Object>(&self, object: &T) -> Vec<Event> {
         let say = |reason: &str, message| Event::new(object, EventKind::Normal, reason, message).deduped_by(Vec::new());
-        let shifted = self.shifts.iter().filter_map(|shift| Some(say(&shift.to.kind, shift.text()?)));
-        let finalized = self.finalized.iter().map(|finalizer| say("Finalized", format!("Finalized {finalizer}")));
+        let shifted = self
+            .shifts
+            .iter()
+            .filter_map(|shift| Some(say(&shift.to.kind, shift.text()?)));
+        let finalized = self
+            .finalized
+            .iter()
+            .map(|finalizer| say("Finalized", format!("Finalized {finalizer}")));
         finalized.chain(shifted).collect()
     }
 }
