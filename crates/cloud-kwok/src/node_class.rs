@@ -17,6 +17,8 @@ use model::object::{NodeClaim, ObjectKey};
 use runtime::{Api, ApiError, Resource};
 use tokio::sync::Mutex;
 
+type Answer = Result<KWOKNodeClass, CloudError>;
+
 /// Reads node classes. Launches that ask while one is being read wait for it and share the next: a burst of a hundred
 /// launches costs two reads.
 pub(crate) struct NodeClasses {
@@ -24,7 +26,7 @@ pub(crate) struct NodeClasses {
     /// How many reads have begun.
     begun: AtomicU64,
     /// The last read of each class, and its number.
-    read: Mutex<BTreeMap<String, (u64, Result<KWOKNodeClass, CloudError>)>>,
+    read: Mutex<BTreeMap<String, (u64, Answer)>>,
 }
 
 impl NodeClasses {
@@ -58,7 +60,7 @@ impl NodeClasses {
         Ok(Duration::from_nanos(u64::try_from(delay).unwrap_or(0)))
     }
 
-    async fn get(&self, name: &str) -> Result<KWOKNodeClass, CloudError> {
+    async fn get(&self, name: &str) -> Answer {
         let asked = self.begun.load(Ordering::SeqCst);
         let mut read = self.read.lock().await;
         if let Some((number, class)) = read.get(name)
@@ -72,7 +74,7 @@ impl NodeClasses {
         class
     }
 
-    async fn fetch(&self, name: &str) -> Result<KWOKNodeClass, CloudError> {
+    async fn fetch(&self, name: &str) -> Answer {
         let path = Resource::new("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass").item(&ObjectKey::cluster_scoped(name));
         let answer = self.api.call(Method::GET, &path, None, "application/json").await;
         let bytes = answer.map_err(|error| missing(&error))?;

@@ -222,7 +222,7 @@ impl CloudProvider for Kwok {
             match self.machine(claim, name) {
                 Ok(machine) => self.registrations.join_at(machine, self.due(claim, delay)),
                 Err(error) => {
-                    tracing::error!("NodeClaim.name" = %claim.metadata.name, error = %error, "failed resuming nodeclaim")
+                    tracing::error!("NodeClaim.name" = %claim.metadata.name, error = %error, "failed resuming nodeclaim");
                 }
             }
         }
@@ -293,7 +293,7 @@ impl CloudProvider for Kwok {
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {
-        let (any, minute) = (".*", Duration::from_secs(60));
+        let (any, minute) = (".*", Duration::from_mins(1));
         let policy = |condition_type, condition_status, reason_regex, toleration, bound, action| RepairPolicy {
             condition_type,
             condition_status,

@@ -341,7 +341,7 @@ impl CloudProvider for Reference {
             condition_type: "Ready",
             condition_status: model::object::ConditionStatus::False,
             reason_regex: "",
-            toleration: Duration::from_secs(10 * 60),
+            toleration: Duration::from_mins(10),
             termination_grace_period: None,
             priority: 0,
             action: RepairAction::ReplaceNode,

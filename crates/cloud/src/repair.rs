@@ -188,7 +188,7 @@ mod tests {
             condition_type,
             condition_status: ConditionStatus::False,
             reason_regex,
-            toleration: Duration::from_secs(600),
+            toleration: Duration::from_mins(10),
             termination_grace_period: None,
             priority: 0,
             action,

@@ -17,7 +17,7 @@ use crate::Instance;
 /// How old a machine or a launch must be before its counterpart can be missed.
 pub const GRACE: Duration = Duration::from_secs(90);
 /// The time over which deletions are counted.
-const WINDOW: Duration = Duration::from_secs(5 * 60);
+const WINDOW: Duration = Duration::from_mins(5);
 /// Deletions within the window that are always allowed.
 const ALWAYS: usize = 10;
 
@@ -99,12 +99,12 @@ impl Sweep {
         let limit = ALWAYS.max(instances.len() / 10);
         let (mut delete, mut held) = (Vec::new(), Vec::new());
         for orphan in orphans {
-            match self.reason_to_hold(orphan, before.contains_key(&orphan.provider_id), limit, now) {
-                Some(reason) => held.push((orphan.provider_id.clone(), reason)),
-                None => {
-                    self.condemned.entry(orphan.provider_id.clone()).or_insert(now);
-                    delete.push(orphan.clone());
-                }
+            let was_orphan = before.contains_key(&orphan.provider_id);
+            if let Some(reason) = self.reason_to_hold(orphan, was_orphan, limit, now) {
+                held.push((orphan.provider_id.clone(), reason));
+            } else {
+                self.condemned.entry(orphan.provider_id.clone()).or_insert(now);
+                delete.push(orphan.clone());
             }
         }
         (delete, held)

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::UnavailableOffering;
 
 /// How long a shortage is believed, unless the cloud's code says more.
-pub const BELIEVED: Duration = Duration::from_secs(3 * 60);
+pub const BELIEVED: Duration = Duration::from_mins(3);
 
 /// The shortages known. It can be written down and read again, so that a restart does not run into all of them anew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,7 +261,7 @@ mod tests {
     fn what_is_known_survives_a_restart() {
         let mut known = UnavailableOfferings::default();
         let for_an_hour = UnavailableOffering {
-            retry_after: Some(Duration::from_secs(3600)),
+            retry_after: Some(Duration::from_hours(1)),
             ..short(None, None, Some("spot"))
         };
         known.mark(&for_an_hour, at(0));

@@ -22,9 +22,9 @@ use state::{Change, State, Transition};
 use crate::{Cluster, Controller, Next, Problem, node_claim::Managed};
 
 /// How long an answer is taken for true while nothing is known to have changed.
-const FRESH: Duration = Duration::from_secs(5 * 60);
+const FRESH: Duration = Duration::from_mins(5);
 /// How long the types of a pool are kept in use while the cloud fails to answer.
-const KEPT: Duration = Duration::from_secs(15 * 60);
+const KEPT: Duration = Duration::from_mins(15);
 /// The one item of work.
 const ALL: &str = "catalog";
 

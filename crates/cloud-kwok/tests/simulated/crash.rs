@@ -82,6 +82,6 @@ async fn a_node_that_could_not_be_created_is_tried_again_until_it_is() {
     let claim = claim("a", "2026-01-01T00:00:00Z".parse().unwrap());
     world.fail_creations([Fault::Fail(500); 12]);
     world.cloud.create(&claim, &token(&claim, 1)).await.unwrap();
-    tokio::time::sleep(SLOW + Duration::from_secs(120)).await;
+    tokio::time::sleep(SLOW + Duration::from_mins(2)).await;
     assert_eq!(world.nodes().len(), 1);
 }

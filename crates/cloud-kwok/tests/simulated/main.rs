@@ -1,5 +1,7 @@
 //! The kwok provider against an API server in this process.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
 mod crash;
 mod world;
 
@@ -54,9 +56,13 @@ async fn a_node_has_upstreams_name_labels_annotations_taint_and_resources() {
         "karpenter.kwok.sh/nodeclaim-uid": "uid-of-default-abcde",
     });
     assert_eq!(node["metadata"]["annotations"], annotations);
+    // The second is the API server's own, on every node that is created.
     let spec = json!({
         "providerID": launched.provider_id,
-        "taints": [{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}],
+        "taints": [
+            {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
+            {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+        ],
     });
     assert_eq!(node["spec"], spec);
     assert_eq!(node["status"]["capacity"], json!({"cpu": "600m", "pods": "3"}));

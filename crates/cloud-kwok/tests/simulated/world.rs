@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 use simulator::{ApiServer, Fault, Verb};
 
 /// A cluster, and the first process in it.
-pub struct World {
-    pub server: ApiServer,
-    pub cloud: Kwok,
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) cloud: Kwok,
     clock: Clock,
     delay: Duration,
 }
 
 impl World {
     /// Nodes join after this long.
-    pub fn new(delay: Duration) -> Self {
+    pub(crate) fn new(delay: Duration) -> Self {
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         let told = clock.clone();
         let server = ApiServer::new(move || told.now());
@@ -47,18 +47,18 @@ impl World {
     }
 
     /// Another process in the same cluster.
-    pub fn process(&self) -> Kwok {
+    pub(crate) fn process(&self) -> Kwok {
         process(&self.server, &self.clock)
     }
 
     /// The Node objects by name.
-    pub fn nodes(&self) -> Vec<String> {
+    pub(crate) fn nodes(&self) -> Vec<String> {
         let name = |node: &Value| node["metadata"]["name"].as_str().unwrap().to_owned();
         self.server.list("Node").iter().map(name).collect()
     }
 
     /// What goes wrong with each creation of a node from now on, in turn; then nothing.
-    pub fn fail_creations(&self, faults: impl IntoIterator<Item = Fault, IntoIter: Send + 'static>) {
+    pub(crate) fn fail_creations(&self, faults: impl IntoIterator<Item = Fault, IntoIter: Send + 'static>) {
         let mut faults = faults.into_iter();
         self.server.set_faults(move |request| {
             let is_meant = request.verb == Verb::Create && request.resource.plural == "nodes";
@@ -74,7 +74,7 @@ fn process(server: &ApiServer, clock: &Clock) -> Kwok {
 }
 
 /// A claim as provisioning writes it.
-pub fn claim(name: &str, now: Timestamp) -> NodeClaim {
+pub(crate) fn claim(name: &str, now: Timestamp) -> NodeClaim {
     let requirement = |key: &str, values: &[&str]| json!({"key": key, "operator": "In", "values": values});
     let object = json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -97,7 +97,7 @@ pub fn claim(name: &str, now: Timestamp) -> NodeClaim {
     serde_json::from_value(object).unwrap()
 }
 
-pub fn token(claim: &NodeClaim, attempt: u32) -> LaunchToken {
+pub(crate) fn token(claim: &NodeClaim, attempt: u32) -> LaunchToken {
     LaunchToken {
         claim: claim.metadata.uid.clone(),
         attempt,

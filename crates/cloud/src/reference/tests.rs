@@ -192,7 +192,9 @@ impl CloudProvider for Shared {
     async fn list(&self) -> Result<Vec<Instance>, CloudError> {
         let mut instances = self.0.list().await?;
         if self.1 == Some(Breach::DropsTags) {
-            instances.iter_mut().for_each(|it| it.claim_uid = None);
+            for it in &mut instances {
+                it.claim_uid = None;
+            }
         }
         Ok(instances)
     }
