@@ -11,6 +11,7 @@ mod container;
 mod demand;
 mod device;
 mod disruption_budget;
+mod given;
 mod id;
 mod list;
 mod metadata;
@@ -42,6 +43,7 @@ pub use device::{
     ResourceSlice, ResourceSliceSpec,
 };
 pub use disruption_budget::{IntOrString, PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
+pub use given::Given;
 pub use id::{
     InstanceTypeName, NodeClaimName, NodeName, NodePoolName, ObjectKey, PodUid, ProviderId, ResourceVersion, Text, Uid,
 };

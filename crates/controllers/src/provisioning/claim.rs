@@ -168,8 +168,8 @@ pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
         ..Metadata::default()
     };
     let spec = NodeClaimSpec {
-        taints: template.spec.taints.clone(),
-        startup_taints: template.spec.startup_taints.clone(),
+        taints: (*template.spec.taints).clone(),
+        startup_taints: (*template.spec.startup_taints).clone(),
         requirements: template.spec.requirements.clone(),
         resources: Resources::default(),
         node_class_ref: template.spec.node_class_ref.clone(),

@@ -4,8 +4,8 @@ use api::duration::{Duration, NillableDuration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, Labels, List, Metadata, NodeClassReference, NodePoolName, NodeSelectorRequirement, Object, Taints, Text,
-    condition, list,
+    Condition, Given, Labels, List, Metadata, NodeClassReference, NodePoolName, NodeSelectorRequirement, Object, Taints, Text,
+    condition, given,
     metadata::{is_unset, is_zero},
 };
 use crate::{resources::ResourceList, sharing::Sharing};
@@ -57,16 +57,16 @@ pub struct NodeClaimTemplate {
 #[serde(default)]
 pub struct TemplateMetadata {
     /// Labels.
-    #[serde(with = "list::map", skip_serializing_if = "List::is_empty")]
-    pub labels: Labels,
+    #[serde(with = "given::labels", skip_serializing_if = "Given::is_absent")]
+    pub labels: Given<Labels>,
     /// Annotations.
-    #[serde(with = "list::map", skip_serializing_if = "List::is_empty")]
-    pub annotations: Labels,
+    #[serde(with = "given::labels", skip_serializing_if = "Given::is_absent")]
+    pub annotations: Given<Labels>,
 }
 
 impl TemplateMetadata {
     fn is_empty(&self) -> bool {
-        self.labels.is_empty() && self.annotations.is_empty()
+        self.labels.is_absent() && self.annotations.is_absent()
     }
 }
 
@@ -75,11 +75,11 @@ impl TemplateMetadata {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeClaimTemplateSpec {
     /// Taints of the nodes.
-    #[serde(skip_serializing_if = "List::is_empty")]
-    pub taints: Taints,
+    #[serde(skip_serializing_if = "Given::is_absent")]
+    pub taints: Given<Taints>,
     /// Taints that something removes before a node counts as initialised.
-    #[serde(skip_serializing_if = "List::is_empty")]
-    pub startup_taints: Taints,
+    #[serde(skip_serializing_if = "Given::is_absent")]
+    pub startup_taints: Given<Taints>,
     /// Conditions on the instances. Always written, because the API requires it.
     pub requirements: List<NodeSelectorRequirement>,
     /// How the machines are set up.
@@ -171,5 +171,24 @@ impl Object for NodePool {
     fn share(&mut self, pool: &mut Sharing) {
         self.metadata.share(pool);
         pool.requirements(&mut self.spec.template.spec.requirements);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_remembers_which_empty_lists_were_written() {
+        for json in [
+            r#"{"metadata":{"labels":{}},"spec":{"taints":[],"requirements":[]}}"#,
+            r#"{"metadata":{"annotations":{}},"spec":{"startupTaints":[],"requirements":[]}}"#,
+            r#"{"spec":{"requirements":[]}}"#,
+        ] {
+            let template: NodeClaimTemplate = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_string(&template).unwrap(), json);
+        }
+        let null: NodeClaimTemplate = serde_json::from_str(r#"{"spec":{"taints":null,"requirements":[]}}"#).unwrap();
+        assert_eq!(serde_json::to_string(&null).unwrap(), r#"{"spec":{"requirements":[]}}"#);
     }
 }

@@ -80,7 +80,7 @@ fn expected_node(
         daemons: running.map(Daemon::pod).collect(),
         sched_node: SchedNode {
             labels: Labels::from_pairs(launched.all().into_iter().collect()),
-            taints: taints.clone(),
+            taints: (**taints).clone(),
             allocatable: launched.offering.resources.clone(),
             volume_limits: kind.volume_limits.clone(),
             name,

@@ -81,7 +81,7 @@ impl Pools<'_> {
             text: format!("drop taint {}", texts.join(", ")),
             patch: json!({ "template": { "spec": { "taints": kept } } }),
         };
-        (!taints.is_empty()).then(|| self.change(field, |pool| pool.spec.template.spec.taints = kept.into()))
+        (!taints.is_empty()).then(|| self.change(field, |pool| pool.spec.template.spec.taints = model::object::List::from(kept).into()))
     }
 
     /// Allowing more values of a label it restricts.
@@ -143,7 +143,7 @@ impl Pools<'_> {
             text: format!("label nodes {key}={value}"),
             patch: json!({ "template": { "metadata": { "labels": { key: value } } } }),
         };
-        (!is_defined).then(|| self.change(field, |pool| pool.spec.template.metadata.labels = labels))
+        (!is_defined).then(|| self.change(field, |pool| pool.spec.template.metadata.labels = labels.into()))
     }
 
     /// With a `minValues` that can be had.
