@@ -1,9 +1,10 @@
 //! How a controller runs: changes of the state become keys in its queue, workers reconcile them, failures wait.
 
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{fmt::Display, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use cloud::CloudError;
+use futures_util::FutureExt;
 use runtime::{
     ApiError, Settings,
     engine::Panicked,
@@ -14,6 +15,7 @@ use tokio::{
     sync::Semaphore,
     task::{JoinSet, coop},
 };
+use tracing::Instrument;
 
 use crate::Cluster;
 
@@ -114,6 +116,10 @@ pub fn run<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>) -> (Work<C>
 async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: Work<C>) {
     let workers = controller.workers(cluster.settings()).max(1);
     let slots = Arc::new(Semaphore::new(workers));
+    let most = cluster.metrics();
+    #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+    most.controller_runtime_max_concurrent_reconciles
+        .set([controller.name()], workers as f64);
     let mut running = JoinSet::new();
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
@@ -133,12 +139,14 @@ async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: W
 async fn one<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::Key>, key: C::Key) {
     let name = controller.name();
     let metrics = cluster.metrics();
+    #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+    metrics.workqueue_depth.set([name, name, ""], queue.depth() as f64);
     metrics.controller_runtime_active_workers.add([name], 1.0);
     let began = tokio::time::Instant::now();
-    let result = controller.reconcile(cluster, &key).await;
-    metrics
-        .controller_runtime_reconcile_time_seconds
-        .observe([name], began.elapsed().as_secs_f64());
+    let result = watched(controller, cluster, &key).await;
+    let took = began.elapsed().as_secs_f64();
+    metrics.controller_runtime_reconcile_time_seconds.observe([name], took);
+    metrics.workqueue_work_duration_seconds.observe([name, name], took);
     metrics.controller_runtime_active_workers.add([name], -1.0);
     let outcome = match result {
         Ok(Next::Change) => {
@@ -162,4 +170,17 @@ async fn one<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::
         }
     };
     metrics.controller_runtime_reconcile_total.inc([name, outcome]);
+}
+
+/// A reconcile whose panic is a failure like any other: its item is tried again, and all others go on.
+async fn watched<C: Controller>(controller: &C, cluster: &Cluster, key: &C::Key) -> Result<Next, Problem> {
+    let name = controller.name();
+    let span = tracing::info_span!("reconcile", controller = name);
+    let work = AssertUnwindSafe(controller.reconcile(cluster, key).instrument(span));
+    work.catch_unwind().await.unwrap_or_else(|panic| {
+        cluster.metrics().controller_runtime_reconcile_panics_total.inc([name]);
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(Problem::Other(format!("panic: {words}")))
+    })
 }

@@ -3,6 +3,7 @@
 use std::{pin::Pin, sync::Arc};
 
 use futures_util::future::join_all;
+use model::object::NodeClaim;
 
 use crate::{
     Cluster, Controller,
@@ -44,6 +45,7 @@ pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
     }
     let cluster = Arc::clone(cluster);
     async move {
+        resume(&cluster).await;
         // Only now, as it begins with what the state holds.
         team.push(Box::pin(observability::run(cluster)));
         join_all(team).await;
@@ -53,4 +55,12 @@ pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
 fn one<C: Controller>(controller: C, cluster: &Arc<Cluster>) -> Working {
     let (_, work) = run(Arc::new(controller), Arc::clone(cluster));
     Box::pin(work)
+}
+
+/// What the cloud was in the middle of when its last controller ended, it goes on with.
+async fn resume(cluster: &Cluster) {
+    let claims: Vec<_> = cluster.look(|state| state.all::<NodeClaim>().iter().cloned().collect());
+    if let Err(error) = cluster.cloud().resume(&claims).await {
+        tracing::error!(error = %error, "resuming what the cloud was doing");
+    }
 }

@@ -7,8 +7,8 @@ use cloud::CloudProvider;
 use cloud_kwok::{Kwok, Offers};
 use controllers::{Cluster, Parts, watches::Watches};
 use runtime::{
-    Api, Engine, Recorder,
-    api::{self, Options},
+    Api, Engine, Metrics, Recorder,
+    api::{self, Observation, Observer, Options},
     event,
     lease::Leadership,
     random::Random,
@@ -95,6 +95,7 @@ async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
             burst: settings.kube_client_burst,
         }),
         random: Random::from_system(),
+        observer: Some(Arc::new(Requests(Arc::clone(&process.metrics)))),
         may_write: Some(Arc::new(move || leader.epoch_now().is_some())),
         ..Options::new(USER_AGENT)
     };
@@ -110,4 +111,16 @@ fn provider(process: &Process, api: &Api) -> anyhow::Result<Arc<dyn CloudProvide
         Offers::from_json(&text).with_context(|| format!("--instance-types-file-path {path:?}"))?
     };
     Ok(Arc::new(Kwok::new(api.clone(), process.clock.clone(), offers)))
+}
+
+/// Counts requests as client-go does.
+struct Requests(Arc<Metrics>);
+
+impl Observer for Requests {
+    fn requested(&self, request: &Observation<'_>) {
+        let code = request.code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.0.client_go_request_total.inc([&code, request.method]);
+        let labels = [request.verb, request.group, request.version, request.resource, request.subresource];
+        self.0.client_go_request_duration_seconds.observe(labels, request.seconds);
+    }
 }
