@@ -17,7 +17,7 @@ mod termination;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use model::object::{NodeClaim, ObjectKey, ResourceSlice, Text};
+use model::object::{NodeClaim, NodeName, ObjectKey, ResourceSlice, Text};
 use runtime::{Settings, queue::Backoff};
 use state::{Change, State, Transition};
 
@@ -122,7 +122,7 @@ fn claims_of_slice(slice: &Transition<ResourceSlice>, state: &State) -> Vec<Arc<
             .iter()
             .find(|owner| *owner.kind == *"Node")
     };
-    let name = slice.spec.node_name.as_ref().map(|name| name.as_str());
+    let name = slice.spec.node_name.as_ref().map(NodeName::as_str);
     let Some(name) = name.or_else(|| owner().map(|owner| &*owner.name)) else {
         return Vec::new();
     };

@@ -103,6 +103,7 @@ impl Controller for PodEvents {
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps, reason = "a literal reads better without a reference")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -80,10 +80,10 @@ impl Controller for RegistrationHealthController {
     }
 
     fn concerns(&self, change: &Change, state: &State) -> Vec<Text> {
-        if let Change::NodePool(pool) = change {
-            if let Some(gone) = pool.before.as_ref().filter(|_| pool.is_gone()) {
-                self.health.forget(&gone.metadata.uid);
-            }
+        if let Change::NodePool(pool) = change
+            && let Some(gone) = pool.before.as_ref().filter(|_| pool.is_gone())
+        {
+            self.health.forget(&gone.metadata.uid);
         }
         changed_with_class(change, state, self.managed)
     }

@@ -19,9 +19,12 @@ use runtime::{
 pub(super) struct NodeFamilies {
     /// Keys of node labels, in the order of the label names they become.
     keys: Vec<Vec<String>>,
-    by_resource: Vec<(About, fn(&Row) -> ResourceList)>,
+    by_resource: Vec<(About, Measure)>,
     lifetime: About,
 }
+
+/// What a family shows of a node.
+type Measure = fn(&Row) -> ResourceList;
 
 /// A node and what uses it.
 struct Row {
@@ -39,7 +42,7 @@ pub(super) struct Used {
     pub(super) daemon_limits: ResourceList,
 }
 
-const BY_RESOURCE: &[(&str, &str, fn(&Row) -> ResourceList)] = &[
+const BY_RESOURCE: &[(&str, &str, Measure)] = &[
     (
         "karpenter_nodes_allocatable",
         "Node allocatable are the resources allocatable by nodes.",

@@ -241,7 +241,7 @@ pub(super) fn state_sheet(metrics: &Metrics, snapshot: &Snapshot) -> Sheet {
     let snapshot = snapshot.clone();
     let about = metrics.pods_state.about().clone();
     Sheet::each(about, pods.into_iter(), move |about, pod, out| {
-        state_of(about, pod, &snapshot, out)
+        state_of(about, pod, &snapshot, out);
     })
 }
 

@@ -51,7 +51,7 @@ struct Set {
 
 impl Set {
     /// The families of a kind, or of all when it has no name.
-    fn new(kind: &str, bounds: &'static [f64], extra: Vec<String>, extra_names: Vec<Cow<'static, str>>) -> Self {
+    fn new(kind: &str, bounds: &'static [f64], extra: Vec<String>, extra_names: &[Cow<'static, str>]) -> Self {
         let about = |name: &str, help, sort, labels: &[&'static str], profile| {
             let name = match kind {
                 "" => format!("operator_{name}"),
@@ -113,8 +113,8 @@ impl Set {
 
     fn of_kind(kind: &str, extra: Vec<String>) -> Self {
         let names = extra.iter().map(|label| label.replace(['/', '.', '-'], "_").into());
-        let names = names.collect();
-        Self::new(kind, TRANSITION, extra, names)
+        let names: Vec<_> = names.collect();
+        Self::new(kind, TRANSITION, extra, &names)
     }
 
     fn count(&self, news: &News, extra: &[&str]) {
@@ -220,7 +220,7 @@ impl StatusFamilies {
             node_pools: Set::of_kind("nodepool", Vec::new()),
             nodes: Set::of_kind("node", node_labels),
             capacity_buffers: Set::of_kind("capacitybuffer", Vec::new()),
-            deprecated: Set::new("", DEFAULT, Vec::new(), vec!["group".into(), "kind".into()]),
+            deprecated: Set::new("", DEFAULT, Vec::new(), &["group".into(), "kind".into()]),
         }
     }
 

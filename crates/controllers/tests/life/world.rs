@@ -26,7 +26,7 @@ const ENDING: Duration = Duration::from_secs(7);
 const PATIENCE: Duration = Duration::from_mins(40);
 
 /// The cluster.
-pub struct World {
+pub(crate) struct World {
     pub server: ApiServer,
     pub cloud: Arc<Reference>,
     pub metrics: Arc<Metrics>,
@@ -40,7 +40,7 @@ pub struct World {
 
 impl World {
     /// A cluster with a pool and its node class. Nothing of ours runs yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = Clock::starting_at(BEGIN.parse().unwrap());
         let (time, also) = (clock.clone(), clock.clone());
         let server = ApiServer::new(move || time.now());
@@ -78,12 +78,12 @@ impl World {
         }));
     }
 
-    pub fn create(&self, object: Value) {
+    pub(crate) fn create(&self, object: Value) {
         self.server.create(object).unwrap();
     }
 
     /// A claim as the provisioner makes it, with changes.
-    pub fn claim(&self, name: &str, over: &Value) {
+    pub(crate) fn claim(&self, name: &str, over: &Value) {
         let pool = self.server.get("NodePool", "default").unwrap();
         let mut claim = json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -105,7 +105,7 @@ impl World {
     }
 
     /// Starts our process: claims, pools and nodes.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.start_with(|cluster| {
             let health = Arc::default();
             let claims = node_claim::run(cluster, Arc::clone(&health));
@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Starts a process of ours with some controllers only.
-    pub fn start_with<F>(&mut self, controllers: impl FnOnce(&Arc<Cluster>) -> F)
+    pub(crate) fn start_with<F>(&mut self, controllers: impl FnOnce(&Arc<Cluster>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -148,16 +148,16 @@ impl World {
     }
 
     /// Kills our process.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process = None;
     }
 
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
     /// Waits for something to become true; says what when it does not.
-    pub async fn until(&self, what: &str, mut is: impl FnMut(&ApiServer) -> bool) {
+    pub(crate) async fn until(&self, what: &str, mut is: impl FnMut(&ApiServer) -> bool) {
         let began = Instant::now();
         while !is(&self.server) {
             let log = || -> Vec<_> {
@@ -176,7 +176,7 @@ impl World {
     }
 
     /// Waits until a claim is Ready.
-    pub async fn until_ready(&self, claim: &str) {
+    pub(crate) async fn until_ready(&self, claim: &str) {
         self.until(&format!("{claim} is Ready"), |server| {
             condition(server, claim, "Ready").is_some_and(|(status, _)| status == "True")
         })
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Waits until a claim, its machine and its node are gone.
-    pub async fn until_nothing_is_left(&self) {
+    pub(crate) async fn until_nothing_is_left(&self) {
         self.until("nothing is left", |server| {
             server.list("NodeClaim").is_empty() && server.list("Node").is_empty() && self.cloud.machines().is_empty()
         })
@@ -192,12 +192,12 @@ impl World {
     }
 
     /// Status and reason of a claim's condition.
-    pub fn condition(&self, claim: &str, kind: &str) -> Option<(String, String)> {
+    pub(crate) fn condition(&self, claim: &str, kind: &str) -> Option<(String, String)> {
         condition(&self.server, claim, kind)
     }
 
     /// Everything said so far: reason, object and message.
-    pub fn said(&self) -> Vec<(String, String, String)> {
+    pub(crate) fn said(&self) -> Vec<(String, String, String)> {
         let said = self.said.lock().unwrap();
         said.iter()
             .map(|event| {
@@ -211,7 +211,7 @@ impl World {
     }
 
     /// The writes that ended well: verb and path.
-    pub fn writes(&self) -> Vec<String> {
+    pub(crate) fn writes(&self) -> Vec<String> {
         let log = self.server.log();
         let written = log
             .iter()
@@ -223,7 +223,7 @@ impl World {
     }
 }
 
-pub fn condition(server: &ApiServer, claim: &str, kind: &str) -> Option<(String, String)> {
+pub(crate) fn condition(server: &ApiServer, claim: &str, kind: &str) -> Option<(String, String)> {
     let claim = server.get("NodeClaim", claim)?;
     let conditions = claim["status"]["conditions"].as_array()?.clone();
     let found = conditions.into_iter().find(|condition| condition["type"] == kind)?;
@@ -247,7 +247,7 @@ fn large() -> model::snapshot::CatalogType {
 }
 
 /// Puts the fields of one object into another.
-pub fn merge(into: &mut Value, from: &Value) {
+pub(crate) fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
@@ -259,12 +259,12 @@ pub fn merge(into: &mut Value, from: &Value) {
 }
 
 /// The name of a machine's node.
-pub fn node_of(id: &str) -> String {
+pub(crate) fn node_of(id: &str) -> String {
     format!("node-{}", id.rsplit('/').next().unwrap())
 }
 
 /// A node as its kubelet makes it.
-pub fn fresh_node(name: &str, id: &str, at: Timestamp) -> Value {
+pub(crate) fn fresh_node(name: &str, id: &str, at: Timestamp) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux", "karpenter.kwok.sh/kwoknodeclass": "default"}},

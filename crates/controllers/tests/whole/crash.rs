@@ -25,8 +25,8 @@ fn writes() -> Vec<String> {
         });
     };
     on_virtual_time(come_and_go(note, |_| {})).unwrap();
-    let seen = seen.lock().unwrap().clone();
-    seen
+    
+    seen.lock().unwrap().clone()
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn rebased_conditions(before: &List<Condition>, after: &List<Condition>, current
         .filter(|condition| !is_ours(condition))
         .cloned()
         .collect();
-    merged.extend(ours.iter().map(|condition| Condition::clone(condition)));
+    merged.extend(ours.iter().copied().cloned());
     merged.sort_by_key(|condition| {
         let is_root = *condition.kind == *"Ready";
         (is_root, (!is_root).then_some(condition.last_transition_time))

@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
+
 use serde_json::{Value, json};
 
 use super::*;
