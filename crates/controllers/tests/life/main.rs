@@ -1,8 +1,10 @@
 //! The life of a claim, told against an API server and a cloud.
 
 #![allow(
-    clippy::unwrap_used,
+    clippy::float_cmp,
     clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    clippy::unwrap_used,
     unreachable_pub,
     missing_docs,
     reason = "a helper of a test fails as the test does"
