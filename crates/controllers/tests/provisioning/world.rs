@@ -193,7 +193,7 @@ async fn launch(server: ApiServer, delay: Duration) {
             let server = server.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(delay).await;
-                let _ = server.update("NodeClaim", &name, |claim| launched(claim));
+                let _ = server.update("NodeClaim", &name, launched);
             });
         }
     }
