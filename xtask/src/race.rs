@@ -78,7 +78,7 @@ struct Contender {
 /// Runs the races.
 pub(crate) fn run(race: &Race) -> Result<ExitCode> {
     let upstream = Upstream::prepare(&[])?;
-    let contenders = contenders(race, &upstream)?;
+    let contenders = contenders(race)?;
     for seed in &race.seeds {
         for contender in &contenders {
             let row = one(&upstream, contender, race.pods, *seed)
@@ -89,7 +89,7 @@ pub(crate) fn run(race: &Race) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn contenders(race: &Race, upstream: &Upstream) -> Result<Vec<Contender>> {
+fn contenders(race: &Race) -> Result<Vec<Contender>> {
     let binary = match &race.binary {
         Some(binary) => binary
             .canonicalize()
@@ -100,7 +100,7 @@ fn contenders(race: &Race, upstream: &Upstream) -> Result<Vec<Contender>> {
     if !race.alone {
         contenders.push(Contender {
             name: "karpenter".to_owned(),
-            program: upstream.controller()?,
+            program: Upstream::controller()?,
             env: Vec::new(),
         });
     }

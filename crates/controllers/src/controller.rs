@@ -180,7 +180,9 @@ async fn watched<C: Controller>(controller: &C, cluster: &Cluster, key: &C::Key)
     work.catch_unwind().await.unwrap_or_else(|panic| {
         cluster.metrics().controller_runtime_reconcile_panics_total.inc([name]);
         let words = panic.downcast_ref::<String>().map(String::as_str);
-        let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let words = words
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
         Err(Problem::Other(format!("panic: {words}")))
     })
 }

@@ -76,7 +76,11 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         clock,
     };
     process.metrics.set_build(env!("CARGO_PKG_VERSION"), "unknown");
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), karpenter = api::KARPENTER_VERSION, "starting dovetail");
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        karpenter = api::KARPENTER_VERSION,
+        "starting dovetail"
+    );
     let edge = Edge::start(&process)?;
     let middle = Builder::new_current_thread()
         .enable_all()

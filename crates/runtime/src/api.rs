@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Method;
-use kube::client::Body;
+use kube_client::client::Body;
 use model::object::{Object, ObjectKey, Uid};
 use serde_json::{Value, json};
 
@@ -92,12 +92,12 @@ impl fmt::Debug for Api {
 
 impl Api {
     /// Through a client, which must not retry by itself.
-    pub fn new(client: kube::Client, user_agent: &str) -> Self {
+    pub fn new(client: kube_client::Client, user_agent: &str) -> Self {
         Self::with(client, Options::new(user_agent))
     }
 
     /// Through a client, which must not retry by itself, and with options.
-    pub fn with(client: kube::Client, options: Options) -> Self {
+    pub fn with(client: kube_client::Client, options: Options) -> Self {
         Self {
             transport: Arc::new(Transport::new(client, options)),
         }

@@ -14,7 +14,7 @@ use http_body_util::{
     channel::{Channel, Sender},
     combinators::UnsyncBoxBody,
 };
-use kube::client::Body;
+use kube_client::client::Body;
 use serde_json::Value;
 
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
@@ -22,7 +22,7 @@ pub(crate) type Served = Response<UnsyncBoxBody<Bytes, BoxError>>;
 pub(crate) type Answer = Result<Served, BoxError>;
 
 /// A client whose requests end in a function.
-pub(crate) fn client<F, A>(serve: F) -> kube::Client
+pub(crate) fn client<F, A>(serve: F) -> kube_client::Client
 where
     F: FnMut(Asked) -> A + Send + 'static,
     A: Future<Output = Answer> + Send + 'static,
@@ -36,7 +36,7 @@ where
             answer.await
         }
     });
-    kube::Client::new(service, "default")
+    kube_client::Client::new(service, "default")
 }
 
 /// What was asked.
@@ -96,7 +96,7 @@ pub(crate) enum Step {
 }
 
 /// A server that answers request after request from a script, and what it was asked.
-pub(crate) fn scripted(steps: impl IntoIterator<Item = Step>) -> (kube::Client, Log) {
+pub(crate) fn scripted(steps: impl IntoIterator<Item = Step>) -> (kube_client::Client, Log) {
     let mut steps: VecDeque<Step> = steps.into_iter().collect();
     let log = Log::default();
     let asked_log = log.clone();

@@ -13,7 +13,7 @@ use std::{
 use http::{Request, Response, request::Parts};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
-use kube::client::Body;
+use kube_client::client::Body;
 use serde_json::Value;
 use tokio::sync::{
     Notify,
@@ -64,12 +64,12 @@ impl ApiServer {
 
     /// A client. Each is a process of its own: when a fault kills it, all its calls hang for ever, those of others do not.
     /// To be made inside a runtime.
-    pub fn client(&self) -> kube::Client {
+    pub fn client(&self) -> kube_client::Client {
         let line = Line {
             server: self.clone(),
             is_dead: Arc::default(),
         };
-        kube::Client::new(line, "default")
+        kube_client::Client::new(line, "default")
     }
 
     /// What goes wrong from now on. The hook must not use the server.

@@ -136,9 +136,7 @@ impl<'a> Bench<'a> {
             install(&cluster, &folder)?;
         }
         show_scheduler(&cluster)?;
-        let driver = (needs == Needs::Driver)
-            .then(|| start_driver(&cluster, self.upstream))
-            .transpose()?;
+        let driver = (needs == Needs::Driver).then(|| start_driver(&cluster)).transpose()?;
         let node = (needs == Needs::Metrics).then(|| host_node(&cluster)).transpose()?;
         let controller = Controller {
             program: self.program.to_path_buf(),
@@ -247,8 +245,8 @@ fn show_scheduler(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-fn start_driver(cluster: &Cluster, upstream: &Upstream) -> Result<Process> {
-    let driver: PathBuf = upstream.dra_driver()?;
+fn start_driver(cluster: &Cluster) -> Result<Process> {
+    let driver: PathBuf = Upstream::dra_driver()?;
     let mut command = Command::new(driver);
     command.env("KUBECONFIG", cluster.kubeconfig());
     Ok(cluster.spawn("dra-kwok-driver", &command)?)

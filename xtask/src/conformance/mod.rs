@@ -85,7 +85,7 @@ pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
         Some(binary) => binary
             .canonicalize()
             .with_context(|| format!("--binary {}", binary.display()))?,
-        None => upstream.controller()?,
+        None => Upstream::controller()?,
     };
     fs::create_dir_all(&task.out)?;
     let out = task.out.canonicalize()?;

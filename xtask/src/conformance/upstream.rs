@@ -34,18 +34,18 @@ impl Upstream {
             )?;
         }
         if suites.contains(&Suite::Dra) {
-            upstream.dra_driver()?;
+            Self::dra_driver()?;
         }
         Ok(upstream)
     }
 
     /// Upstream's controller for kwok.
-    pub(crate) fn controller(&self) -> Result<PathBuf> {
+    pub(crate) fn controller() -> Result<PathBuf> {
         Ok(karpenter::controller()?)
     }
 
     /// The stand-in for DRA drivers that the dra suite wants beside the controller.
-    pub(crate) fn dra_driver(&self) -> Result<PathBuf> {
+    pub(crate) fn dra_driver() -> Result<PathBuf> {
         Ok(karpenter::compile(&["build"], "./dra-kwok-driver", "dra-kwok-driver")?)
     }
 

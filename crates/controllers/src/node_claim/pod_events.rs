@@ -103,7 +103,11 @@ impl Controller for PodEvents {
 }
 
 #[cfg(test)]
-#[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps, reason = "a literal reads better without a reference")]
+#[allow(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "a literal reads better without a reference"
+)]
 mod tests {
     use serde_json::{Value, json};
 

@@ -112,7 +112,10 @@ impl Controller for Readiness {
 }
 
 #[cfg(test)]
-#[allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 mod tests {
     use serde_json::{Value, json};
 

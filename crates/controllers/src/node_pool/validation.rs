@@ -91,7 +91,10 @@ impl Controller for Validation {
 }
 
 #[cfg(test)]
-#[allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 mod tests {
     use model::object::condition;
     use serde_json::{Value, json};

@@ -84,7 +84,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn window_stays_open_while_new_objects_come_and_not_for_ever() {
-        let cases: [(&[(u64, Option<&str>)], u128); 4] = [
+        type Triggers<'a> = &'a [(u64, Option<&'a str>)];
+        let cases: [(Triggers<'_>, u128); 4] = [
             (&[(300, Some("a"))], 1300),
             (&[(0, Some("a")), (900, Some("b")), (1500, Some("c"))], 2500),
             (&[(0, Some("a")), (900, Some("a"))], 1000),

@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 pub(crate) const NOW: &str = "2026-11-16T12:10:00Z";
 
 /// A snapshot of these objects, with the types small (2 cores, 1 $/h) and large (8 cores, 3 $/h) for the pools named.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 pub(crate) fn snapshot(pools: &[&str], objects: Vec<Value>) -> Snapshot {
     let offers: serde_json::Map<_, _> = pools
         .iter()

@@ -39,5 +39,10 @@ fn a_story_ends_well_whatever_the_api_server_does_for_two_minutes() {
             failed.push(format!("seed {seed}: {wrong}"));
         }
     }
-    assert!(failed.is_empty(), "{} of 20 seeds failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} of 20 seeds failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }

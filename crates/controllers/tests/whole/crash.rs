@@ -25,7 +25,7 @@ fn writes() -> Vec<String> {
         });
     };
     on_virtual_time(come_and_go(note, |_| {})).unwrap();
-    
+
     seen.lock().unwrap().clone()
 }
 
@@ -40,7 +40,11 @@ fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
             let crash = move |server: &ApiServer| {
                 server.set_faults(move |facts| {
                     count += usize::from(matters(facts));
-                    if matters(facts) && count == at + 1 { fault } else { Fault::None }
+                    if matters(facts) && count == at + 1 {
+                        fault
+                    } else {
+                        Fault::None
+                    }
                 });
             };
             let told = on_virtual_time(come_and_go(crash, |_| {}));
@@ -50,5 +54,11 @@ fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
             }
         }
     }
-    assert!(failed.is_empty(), "{} of {} runs failed:\n{}", failed.len(), 2 * writes.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} of {} runs failed:\n{}",
+        failed.len(),
+        2 * writes.len(),
+        failed.join("\n")
+    );
 }

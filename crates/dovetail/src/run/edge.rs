@@ -11,12 +11,7 @@ use runtime::{
     lease::{self, Election, Elector, Leader},
     random::Random,
 };
-use tokio::{
-    net::TcpListener,
-    runtime::Builder,
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, runtime::Builder, sync::watch, task::JoinSet};
 
 use super::{Process, USER_AGENT, namespace};
 
@@ -83,7 +78,11 @@ async fn prepare(
         metrics: Arc::clone(&process.metrics),
         profile: settings.metrics_profile,
     };
-    tasks.spawn(answer(listen(settings.metrics_port, "--metrics-port").await?, metrics, stopping.clone()));
+    tasks.spawn(answer(
+        listen(settings.metrics_port, "--metrics-port").await?,
+        metrics,
+        stopping.clone(),
+    ));
     let probes = listen(settings.health_probe_port, "--health-probe-port").await?;
     tasks.spawn(answer(probes, probe_site(shown), stopping.clone()));
     let leader = if settings.disable_leader_election {
@@ -125,11 +124,7 @@ fn probe_site(shown: watch::Receiver<NotReady>) -> Site {
 }
 
 /// On a connection of its own, without a rate: a lease must not be lost because we are busy.
-async fn elect(
-    process: &Process,
-    tasks: &mut JoinSet<()>,
-    stopping: watch::Receiver<bool>,
-) -> anyhow::Result<Leader> {
+async fn elect(process: &Process, tasks: &mut JoinSet<()>, stopping: watch::Receiver<bool>) -> anyhow::Result<Leader> {
     let settings = &process.settings;
     let random = Random::from_system();
     let namespace = namespace::of_the_lease(&settings.leader_election_namespace)?;

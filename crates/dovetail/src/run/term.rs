@@ -118,9 +118,19 @@ struct Requests(Arc<Metrics>);
 
 impl Observer for Requests {
     fn requested(&self, request: &Observation<'_>) {
-        let code = request.code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        let code = request
+            .code
+            .map_or_else(|| "<error>".to_owned(), |code| code.to_string());
         self.0.client_go_request_total.inc([&code, request.method]);
-        let labels = [request.verb, request.group, request.version, request.resource, request.subresource];
-        self.0.client_go_request_duration_seconds.observe(labels, request.seconds);
+        let labels = [
+            request.verb,
+            request.group,
+            request.version,
+            request.resource,
+            request.subresource,
+        ];
+        self.0
+            .client_go_request_duration_seconds
+            .observe(labels, request.seconds);
     }
 }

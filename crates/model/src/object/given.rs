@@ -55,7 +55,9 @@ impl<T: Serialize> Serialize for Given<T> {
 /// `null` is not written: Go reads it as nothing.
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Given<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<T>::deserialize(deserializer)?.map(Self::from).unwrap_or_default())
+        Ok(Option::<T>::deserialize(deserializer)?
+            .map(Self::from)
+            .unwrap_or_default())
     }
 }
 

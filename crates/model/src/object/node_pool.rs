@@ -4,8 +4,8 @@ use api::duration::{Duration, NillableDuration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, Given, Labels, List, Metadata, NodeClassReference, NodePoolName, NodeSelectorRequirement, Object, Taints, Text,
-    condition, given,
+    Condition, Given, Labels, List, Metadata, NodeClassReference, NodePoolName, NodeSelectorRequirement, Object,
+    Taints, Text, condition, given,
     metadata::{is_unset, is_zero},
 };
 use crate::{resources::ResourceList, sharing::Sharing};

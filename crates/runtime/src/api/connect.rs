@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kube::{
+use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
@@ -52,7 +52,7 @@ pub async fn connect(kubeconfig: Option<PathBuf>, options: Options) -> Result<Ap
     // Ours knows which calls may be repeated; kube's repeats every one of them.
     config.default_retry = false;
     let server = config.cluster_url.to_string();
-    let client = kube::Client::try_from(config).map_err(|error| ConnectError::Unusable {
+    let client = kube_client::Client::try_from(config).map_err(|error| ConnectError::Unusable {
         server,
         reason: with_causes(&error),
     })?;

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 use http_body_util::BodyExt;
-use kube::client::Body;
+use kube_client::client::Body;
 use serde_json::Value;
 use tokio::{
     sync::Semaphore,
@@ -44,7 +44,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const AT_ONCE: usize = 64;
 
 pub(super) struct Transport {
-    client: kube::Client,
+    client: kube_client::Client,
     user_agent: HeaderValue,
     deadline: Option<Duration>,
     turns: Option<TokenBucket>,
@@ -116,7 +116,7 @@ fn name_in(body: Option<&Value>) -> Option<&str> {
 }
 
 impl Transport {
-    pub(super) fn new(client: kube::Client, options: Options) -> Self {
+    pub(super) fn new(client: kube_client::Client, options: Options) -> Self {
         let user_agent = HeaderValue::from_str(&options.user_agent);
         Self {
             client,

@@ -4,7 +4,7 @@
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
-use kube::client::Body;
+use kube_client::client::Body;
 use serde_json::Value;
 use simulator::ApiServer;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ pub(crate) fn server() -> ApiServer {
 }
 
 /// A client.
-pub(crate) struct Speaker(kube::Client);
+pub(crate) struct Speaker(kube_client::Client);
 
 #[allow(dead_code, reason = "each test file speaks in its own way")]
 impl Speaker {
@@ -45,7 +45,7 @@ impl Speaker {
         self.try_merge(path, patch).await.unwrap()
     }
 
-    pub(crate) async fn try_merge(&self, path: &str, patch: Value) -> kube::Result<(u16, Value)> {
+    pub(crate) async fn try_merge(&self, path: &str, patch: Value) -> kube_client::Result<(u16, Value)> {
         self.say(Method::PATCH, path, "application/merge-patch+json", &patch)
             .await
     }
@@ -56,7 +56,7 @@ impl Speaker {
         path: &str,
         content: &str,
         body: &Value,
-    ) -> kube::Result<(u16, Value)> {
+    ) -> kube_client::Result<(u16, Value)> {
         let bytes = if body.is_null() {
             Vec::new()
         } else {

@@ -81,7 +81,11 @@ impl Pools<'_> {
             text: format!("drop taint {}", texts.join(", ")),
             patch: json!({ "template": { "spec": { "taints": kept } } }),
         };
-        (!taints.is_empty()).then(|| self.change(field, |pool| pool.spec.template.spec.taints = model::object::List::from(kept).into()))
+        (!taints.is_empty()).then(|| {
+            self.change(field, |pool| {
+                pool.spec.template.spec.taints = model::object::List::from(kept).into();
+            })
+        })
     }
 
     /// Allowing more values of a label it restricts.

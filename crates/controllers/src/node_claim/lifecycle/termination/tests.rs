@@ -1,4 +1,7 @@
-#![allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 
 use cloud::Launched;
 use serde_json::{Value, json};
