@@ -159,26 +159,34 @@ pub fn forget_leader(client: &Client) -> Result<()> {
     Ok(client.delete(LEASE)?)
 }
 
-/// Fails unless there is exactly one node for each claim and each of them knows the other.
-pub fn check_one_node_per_claim(client: &Client) -> Result<()> {
-    let id = |object: &Value, pointer: &str| {
-        object
-            .pointer(pointer)
+/// Waits until there is exactly one node for each claim and each claim knows its node. Never more nodes than claims.
+pub fn await_one_node_per_claim(client: &Client) -> Result<()> {
+    Ok(client.wait_for("one node for each claim", LIMIT, |client| {
+        let (claims, nodes) = (
+            ids(client, NODE_CLAIMS, "/status/providerID")?,
+            ids(client, NODES, "/spec/providerID")?,
+        );
+        let is_one_each = claims == nodes && claims.windows(2).all(|pair| pair[0] != pair[1]);
+        Ok(if is_one_each {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("claims {claims:?}, nodes {nodes:?}"))
+        })
+    })?)
+}
+
+fn ids(client: &Client, path: &str, pointer: &str) -> rig::Result<Vec<String>> {
+    let list = client.get(path)?.unwrap_or_default();
+    let items = list["items"].as_array().into_iter().flatten();
+    let id = |item: &Value| {
+        item.pointer(pointer)
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned()
     };
-    let mut claims: Vec<String> = claims(client)?
-        .iter()
-        .map(|claim| id(claim, "/status/providerID"))
-        .collect();
-    let mut nodes: Vec<String> = nodes(client)?.iter().map(|node| id(node, "/spec/providerID")).collect();
-    claims.sort();
-    nodes.sort();
-    if claims != nodes || claims.windows(2).any(|pair| pair[0] == pair[1]) {
-        bail!("claims {claims:?}, nodes {nodes:?}");
-    }
-    Ok(())
+    let mut ids: Vec<String> = items.map(id).collect();
+    ids.sort();
+    Ok(ids)
 }
 
 /// Waits until somebody leads, and returns who.
@@ -253,8 +261,12 @@ pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<(
 /// Deletes a pool and a Deployment.
 pub fn delete(client: &Client, pool: &str, deployment: &str) -> Result<()> {
     client.delete(&format!("{DEPLOYMENTS}/{deployment}"))?;
-    client.delete(&format!("{NODE_POOLS}/{pool}"))?;
-    Ok(())
+    delete_pool(client, pool)
+}
+
+/// Deletes a pool.
+pub fn delete_pool(client: &Client, pool: &str) -> Result<()> {
+    Ok(client.delete(&format!("{NODE_POOLS}/{pool}"))?)
 }
 
 /// Waits until there is neither a claim nor a node left.

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_ready, await_request,
-    check_one_node_per_claim, claims, cluster, count, delete, forget_leader, nodes, requests, start, start_as_account,
-    start_upstream,
+    apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_one_node_per_claim, await_ready,
+    await_request, claims, cluster, count, delete, delete_pool, forget_leader, nodes, requests, start,
+    start_as_account, start_upstream,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn a_deployment_gets_the_nodes_it_needs_and_they_go_with_their_pool() -> Result<
     apply_pool(client, "default")?;
     apply_deployment(client, "web", 5, "1")?;
     await_ready(client, "web", 5)?;
-    check_one_node_per_claim(client)?;
+    await_one_node_per_claim(client)?;
     delete(client, "default", "web")?;
     await_nothing_left(client)
 }
@@ -68,17 +68,12 @@ fn killed_at_any_step_it_leaves_one_node_per_claim_and_nothing_behind() -> Resul
         forget_leader(client)?;
         controller = start(&cluster, &format!("dovetail-launch-{at}"), &[])?;
         await_ready(client, &format!("web-{at}"), 2)?;
-        check_one_node_per_claim(client)?;
+        await_one_node_per_claim(client)?;
     }
     for (at, step) in ENDING.into_iter().enumerate() {
         let before = count(&cluster, step)?;
         if at == 0 {
-            for deployment in 0..LAUNCHING.len() {
-                delete(client, "default", &format!("web-{deployment}"))?;
-            }
-        }
-        if claims(client)?.is_empty() {
-            break;
+            delete_pool(client, "default")?;
         }
         await_request(&cluster, step, before)?;
         controller.kill();
@@ -101,7 +96,7 @@ fn a_leader_that_dies_or_freezes_is_replaced_and_nothing_is_launched_twice() -> 
     await_request(&cluster, "create nodeclaims", before)?;
     first.kill();
     await_ready(client, "web", 4)?;
-    check_one_node_per_claim(client)?;
+    await_one_node_per_claim(client)?;
     ensure!(await_leader(client)? != leader, "the dead leader still leads");
 
     let _third = start(&cluster, "third", &[])?;
@@ -117,7 +112,7 @@ fn a_leader_that_dies_or_freezes_is_replaced_and_nothing_is_launched_twice() -> 
     second.thaw();
     // The thawed process notices that its lease is gone with its first request for it.
     await_request(&cluster, "get leases", count(&cluster, "get leases")?)?;
-    check_one_node_per_claim(client)?;
+    await_one_node_per_claim(client)?;
     ensure!(claims(client)?.len() == settled, "claims came after the thaw");
     ensure!(requests(&cluster)?.len() >= written, "the audit log was cut");
     Ok(())
@@ -135,7 +130,7 @@ fn the_api_server_restarts_in_the_middle_of_a_launch_and_nothing_is_lost() -> Re
     await_request(&cluster, "create nodeclaims", before)?;
     cluster.restart_api_server()?;
     await_ready(&client, "web", 6)?;
-    check_one_node_per_claim(&client)?;
+    await_one_node_per_claim(&client)?;
     delete(&client, "default", "web")?;
     await_nothing_left(&client)
 }
@@ -183,7 +178,7 @@ fn a_cluster_switches_from_upstream_to_us_and_back_without_rolling_a_node() -> R
         theirs.iter().all(|part| both.contains(part)),
         "{theirs:?} became {both:?}"
     );
-    check_one_node_per_claim(client)?;
+    await_one_node_per_claim(client)?;
     ours.stop(grace);
 
     let _upstream = start_upstream(&cluster, "karpenter-again")?;
