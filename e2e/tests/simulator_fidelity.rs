@@ -169,7 +169,7 @@ fn strip(value: &mut Value) {
             for gone in ["nodeInfo", "daemonEndpoints"] {
                 fields.remove(gone);
             }
-            fields.retain(|field, value| !value.is_null() && !(field == "message" && value == ""));
+            fields.retain(|field, value| !(value.is_null() || field == "message" && value == ""));
             if let Some(causes) = fields.get_mut("causes").and_then(Value::as_array_mut) {
                 causes.dedup();
             }

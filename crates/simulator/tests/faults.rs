@@ -51,7 +51,7 @@ async fn a_crash_before_a_write_loses_it_and_one_after_it_does_not() {
             () = server.crashed() => {}
         }
         assert_eq!(server.get("Node", "n").unwrap()["metadata"]["labels"]["l"], expected);
-        let later = tokio::time::timeout(Duration::from_secs(60), speaker.try_merge(NODE, label("2"))).await;
+        let later = tokio::time::timeout(Duration::from_mins(1), speaker.try_merge(NODE, label("2"))).await;
         assert!(later.is_err(), "the dead do not speak");
         assert_eq!(Speaker::to(&server).merge(NODE, label("3")).await.0, 200, "others do");
     }

@@ -1,4 +1,5 @@
 //! What the rest of the cluster does by itself.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod speaking;
 

@@ -18,7 +18,10 @@ pub(crate) fn not_running(world: &World, pods: usize) -> Vec<String> {
     for claim in world.claims() {
         let name = text(&claim, "/metadata/name");
         if !is_true(&claim, "Initialized") {
-            wrong.push(format!("claim {name} is not initialized: {}", claim["status"]["conditions"]));
+            wrong.push(format!(
+                "claim {name} is not initialized: {}",
+                claim["status"]["conditions"]
+            ));
         }
         if !text(&claim, "/metadata/deletionTimestamp").is_empty() {
             wrong.push(format!("claim {name} is being deleted"));
@@ -94,7 +97,10 @@ pub(crate) fn violations(history: &[Change]) -> Vec<String> {
             ("nodeclaims", Event::Deleted) => {
                 let id = text(object, "/status/providerID");
                 if alive.contains(id) {
-                    wrong.push(format!("claim {} went while its machine was there", text(object, "/metadata/name")));
+                    wrong.push(format!(
+                        "claim {} went while its machine was there",
+                        text(object, "/metadata/name")
+                    ));
                 }
             }
             _ => {}

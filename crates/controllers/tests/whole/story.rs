@@ -42,7 +42,11 @@ pub(crate) async fn come_and_go(trouble: impl FnOnce(&ApiServer), calm: impl Fn(
     let history = world.history();
     let wrong = violations(&history);
     if !wrong.is_empty() || !left_over(&world).is_empty() {
-        return Err(format!("on the way: {}; left: {:?}", wrong.join("; "), left_over(&world)));
+        return Err(format!(
+            "on the way: {}; left: {:?}",
+            wrong.join("; "),
+            left_over(&world)
+        ));
     }
     Ok(Told {
         deaths: life.deaths,

@@ -29,7 +29,9 @@ impl World {
         for (group, plural, kind) in custom {
             server.define(&Resource::new(group, plural), kind, false);
         }
-        server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})).unwrap();
+        server
+            .create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}))
+            .unwrap();
         let changes = server.changes();
         let standins = Standins::default().start(&server);
         Self {
