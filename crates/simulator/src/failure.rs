@@ -124,7 +124,7 @@ impl Failure {
             message: format!(
                 "the body of the request was in an unknown format - accepted media types include: {accepted}"
             ),
-            details: Some(json!({})),
+            details: None,
         }
     }
 

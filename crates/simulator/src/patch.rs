@@ -77,11 +77,7 @@ fn strategic_field(object: &mut Map<String, Value>, field: &str, value: &Value) 
         }
         return;
     }
-    if let Some(kept) = field.strip_prefix("$retainKeys") {
-        debug_assert!(kept.is_empty());
-        return;
-    }
-    if field.starts_with("$setElementOrder/") {
+    if field == "$retainKeys" || field.starts_with("$setElementOrder/") {
         return;
     }
     match value {
@@ -95,11 +91,11 @@ fn strategic_field(object: &mut Map<String, Value>, field: &str, value: &Value) 
             match (merge_key(field), list.as_array_mut()) {
                 (Some(key), Some(list)) => merge_list(list, items, key),
                 (None, Some(list)) if is_set(field) => {
-                    for item in items {
-                        if !list.contains(item) {
-                            list.push(item.clone());
-                        }
-                    }
+                    let order = list.clone();
+                    list.retain(|known| !items.contains(known));
+                    *list = interleave(items.clone(), std::mem::take(list), |item| {
+                        order.iter().position(|known| known == item)
+                    });
                 }
                 _ => *list = value.clone(),
             }
@@ -112,17 +108,38 @@ fn merge_list(list: &mut Vec<Value>, items: &[Value], key: &str) {
     if items.iter().any(|item| item["$patch"] == "replace") {
         list.clear();
     }
+    let order: Vec<Value> = list.iter().map(|known| known[key].clone()).collect();
+    let mut patched = Vec::new();
     for item in items {
         let at = list.iter().position(|known| known[key] == item[key]);
-        match (item["$patch"].as_str(), at) {
-            (Some("delete"), Some(at)) => {
-                list.remove(at);
+        let known = at.map(|at| list.remove(at));
+        match (item["$patch"].as_str(), known) {
+            (Some("delete"), _) | (Some("replace"), None) => {}
+            (_, Some(mut known)) => {
+                strategic(&mut known, item);
+                patched.push(known);
             }
-            (Some("delete" | "replace"), None) => {}
-            (_, Some(at)) => strategic(&mut list[at], item),
-            (_, None) => list.push(item.clone()),
+            (_, None) => patched.push(item.clone()),
         }
     }
+    *list = interleave(patched, std::mem::take(list), |item| {
+        order.iter().position(|known| *known == item[key])
+    });
+}
+
+/// What a patch names and what it does not, in one list: known items keep their order, new ones go first.
+fn interleave(patched: Vec<Value>, others: Vec<Value>, rank: impl Fn(&Value) -> Option<usize>) -> Vec<Value> {
+    let mut merged = Vec::with_capacity(patched.len() + others.len());
+    let mut others = others.into_iter().peekable();
+    for item in patched {
+        let at = rank(&item);
+        while let Some(other) = others.next_if(|other| at.is_some() && rank(other) < at) {
+            merged.push(other);
+        }
+        merged.push(item);
+    }
+    merged.extend(others);
+    merged
 }
 
 /// JSON patch (RFC 6902): add, remove, replace, test.
@@ -218,7 +235,7 @@ mod tests {
         assert_eq!(
             node,
             json!({
-                "metadata": {"finalizers": ["a", "b"]},
+                "metadata": {"finalizers": ["b", "a"]},
                 "spec": {"taints": [{"key": "y", "effect": "NoExecute"}]},
                 "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "r"}, {"type": "New"}]},
             })

@@ -181,6 +181,9 @@ impl Request {
         };
         let items: Vec<Value> = page.items[offset..end].iter().map(shown).collect();
         let mut metadata = json!({"resourceVersion": page.version.to_string()});
+        if !facts.is_built_in {
+            metadata["continue"] = json!("");
+        }
         let left = page.items.len() - end;
         if left > 0 {
             if self.selector().is_everything() {

@@ -31,6 +31,7 @@ impl Watcher {
             return !self.lines.is_closed();
         }
         match self.word(change) {
+            Some("DELETED") => self.send(&json!({"type": "DELETED", "object": last_seen(change)})),
             Some(word) => self.send(&json!({"type": word, "object": &*change.object})),
             None => !self.lines.is_closed(),
         }
@@ -57,6 +58,18 @@ impl Watcher {
         let mut text = line.to_string();
         text.push('\n');
         self.lines.send((Instant::now() + self.lag, Bytes::from(text))).is_ok()
+    }
+}
+
+/// An object as it goes: one that only ceases to be chosen is shown as it last was, under the version it went with.
+fn last_seen(change: &Change) -> Value {
+    match &change.before {
+        Some(before) if change.event != Event::Deleted => {
+            let mut last = (**before).clone();
+            last["metadata"]["resourceVersion"] = change.object["metadata"]["resourceVersion"].clone();
+            last
+        }
+        _ => (*change.object).clone(),
     }
 }
 

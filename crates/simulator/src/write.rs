@@ -69,6 +69,10 @@ pub(crate) fn create(
     if origin == Origin::Request && *resource == Resource::new("", "nodes") {
         taint_not_ready(&mut object);
     }
+    if *resource == Resource::new("policy", "poddisruptionbudgets") && object["status"].is_null() {
+        object["status"] =
+            json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
+    }
     if *resource == Resource::new("", "namespaces") && object["status"].is_null() {
         object["status"] = json!({"phase": "Active"});
     }
@@ -171,7 +175,7 @@ pub(crate) fn update(
     Ok(store.put(resource, key.clone(), after))
 }
 
-fn is_current(resource: &Resource, key: &Key, before: &Value, wanted: &Value) -> Result<(), Failure> {
+pub(crate) fn is_current(resource: &Resource, key: &Key, before: &Value, wanted: &Value) -> Result<(), Failure> {
     let given = |field: &str| wanted["metadata"][field].as_str().filter(|text| !text.is_empty());
     let known = |field: &str| before["metadata"][field].as_str().unwrap_or_default();
     if let Some(uid) = given("uid").filter(|uid| *uid != known("uid")) {
@@ -329,7 +333,7 @@ pub(crate) fn delete(
     now: Timestamp,
 ) -> Result<(Arc<Value>, bool), Failure> {
     let before = Arc::clone(store.get(resource, key)?);
-    preconditions(resource, key, &before, deletion)?;
+    preconditions(&resource.group, key, &before, deletion)?;
     let is_pod = *resource == Resource::new("", "pods");
     let grace = if is_pod {
         pod::grace_seconds(&before, deletion.grace_seconds)
@@ -347,7 +351,9 @@ pub(crate) fn delete(
         bump_generation(&mut after);
     }
     if is_over(&after) {
-        return Ok((store.remove(resource, key, (*before).clone()), true));
+        // Only what ends gracefully shows that it was ending.
+        let last = if is_pod { after } else { (*before).clone() };
+        return Ok((store.remove(resource, key, last), true));
     }
     if after == *before {
         return Ok((before, false));
@@ -355,25 +361,25 @@ pub(crate) fn delete(
     Ok((store.put(resource, key.clone(), after), false))
 }
 
-pub(crate) fn preconditions(
-    resource: &Resource,
-    key: &Key,
-    before: &Value,
-    deletion: &Deletion,
-) -> Result<(), Failure> {
+/// Whether an object is the one that a deletion or an eviction insists on.
+pub(crate) fn preconditions(group: &str, key: &Key, before: &Value, deletion: &Deletion) -> Result<(), Failure> {
     let checks = [
-        ("UID", &deletion.uid, &before["metadata"]["uid"]),
+        ("UID", "uid", &deletion.uid, "deleted and then recreated"),
         (
             "ResourceVersion",
+            "resourceVersion",
             &deletion.resource_version,
-            &before["metadata"]["resourceVersion"],
+            "modified",
         ),
     ];
-    for (what, wanted, known) in checks {
-        let known = known.as_str().unwrap_or_default();
+    for (what, field, wanted, guess) in checks {
+        let known = before["metadata"][field].as_str().unwrap_or_default();
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != known) {
-            let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {known}");
-            return Err(Failure::conflict(resource, key, &why));
+            let why = format!(
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({known}). The object might have been {guess}"
+            );
+            let kind = before["kind"].as_str().unwrap_or_default();
+            return Err(Failure::conflict(&Resource::new(group, kind), key, &why));
         }
     }
     Ok(())

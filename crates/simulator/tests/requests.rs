@@ -159,8 +159,8 @@ async fn a_deletion_can_insist_on_an_incarnation_and_a_version() {
     let (uid, version) = (&node["metadata"]["uid"], &node["metadata"]["resourceVersion"]);
     let (code, refused) = speaker.delete(&path, json!({"preconditions": {"uid": "other"}})).await;
     let expected = format!(
-        "Operation cannot be fulfilled on nodes \"n\": Precondition failed: UID in precondition: other, UID in object \
-         meta: {}",
+        "Operation cannot be fulfilled on Node \"n\": the UID in the precondition (other) does not match the UID in \
+         record ({}). The object might have been deleted and then recreated",
         uid.as_str().unwrap()
     );
     assert_eq!((code, refused["message"].as_str().unwrap()), (409, expected.as_str()));

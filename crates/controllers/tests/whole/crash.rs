@@ -25,40 +25,45 @@ fn writes() -> Vec<String> {
         });
     };
     on_virtual_time(come_and_go(note, |_| {})).unwrap();
+    std::mem::take(&mut *seen.lock().unwrap())
+}
 
-    seen.lock().unwrap().clone()
+/// A run that dies at one write; none when it ends well.
+fn failure(at: usize, what: &str, fault: Fault) -> Option<String> {
+    let mut count = 0;
+    let crash = move |server: &ApiServer| {
+        server.set_faults(move |facts| {
+            count += usize::from(matters(facts));
+            if matters(facts) && count == at + 1 {
+                fault
+            } else {
+                Fault::None
+            }
+        });
+    };
+    match on_virtual_time(come_and_go(crash, |_| {})) {
+        Ok(told) if told.deaths == 1 && told.claims_ever == told.nodes_ever => None,
+        other => Some(format!("{fault:?} write {} ({what}): {other:?}", at + 1)),
+    }
 }
 
 #[test]
 fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
-    let writes = writes();
+    let writes = &writes();
     println!("{} writes: {writes:#?}", writes.len());
-    let mut failed = Vec::new();
-    for (at, what) in writes.iter().enumerate() {
-        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-            let mut count = 0;
-            let crash = move |server: &ApiServer| {
-                server.set_faults(move |facts| {
-                    count += usize::from(matters(facts));
-                    if matters(facts) && count == at + 1 {
-                        fault
-                    } else {
-                        Fault::None
-                    }
-                });
-            };
-            let told = on_virtual_time(come_and_go(crash, |_| {}));
-            match told {
-                Ok(told) if told.deaths == 1 && told.claims_ever == told.nodes_ever => {}
-                other => failed.push(format!("{fault:?} write {} ({what}): {other:?}", at + 1)),
-            }
-        }
-    }
+    let sweep = |fault: Fault| -> Vec<String> {
+        let runs = writes.iter().enumerate();
+        runs.filter_map(|(at, what)| failure(at, what, fault)).collect()
+    };
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let sweeps = [Fault::CrashBefore, Fault::CrashAfter].map(|fault| scope.spawn(move || sweep(fault)));
+        sweeps.into_iter().flat_map(|sweep| sweep.join().unwrap()).collect()
+    });
+    let runs = 2 * writes.len();
     assert!(
         failed.is_empty(),
-        "{} of {} runs failed:\n{}",
+        "{} of {runs} runs failed:\n{}",
         failed.len(),
-        2 * writes.len(),
         failed.join("\n")
     );
 }
