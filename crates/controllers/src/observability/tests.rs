@@ -1,3 +1,5 @@
+//! Do gauges, counters and events tell what the state holds?
+
 use std::time::Duration;
 
 use async_trait::async_trait;

@@ -1,3 +1,5 @@
+//! Are probes and metrics answered as upstream answers them, and do slow clients cost nothing?
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::{

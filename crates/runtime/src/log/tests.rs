@@ -1,3 +1,5 @@
+//! Are lines written as upstream's logger writes them?
+
 use std::fs;
 
 use jiff::Timestamp;

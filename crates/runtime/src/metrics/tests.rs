@@ -1,3 +1,5 @@
+//! Is the page what Prometheus reads, and does the manual name every family?
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;

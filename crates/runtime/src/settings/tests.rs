@@ -1,3 +1,5 @@
+//! Are flags and variables read by upstream's rules?
+
 use model::{
     object::TopologySpreadConstraint,
     snapshot::{FeatureGates, MinValuesPolicy, PreferencePolicy},

@@ -1,3 +1,5 @@
+//! What follows from each answer of the cloud to a launch?
+
 use model::object::{Map, Text};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! What does a node get when it registers, and when is it held back?
+
 use serde_json::{Value, json};
 
 use super::*;
