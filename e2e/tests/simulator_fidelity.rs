@@ -60,7 +60,7 @@ impl Party for Real {
 
 struct Simulated {
     runtime: tokio::runtime::Runtime,
-    client: kube::Client,
+    client: kube_client::Client,
 }
 
 impl Simulated {
@@ -89,7 +89,7 @@ impl Party for Simulated {
             .method(method)
             .uri(path)
             .header("content-type", content);
-        let request = request.body(kube::client::Body::from(bytes)).unwrap();
+        let request = request.body(kube_client::client::Body::from(bytes)).unwrap();
         self.runtime.block_on(async {
             let (head, body) = self.client.send(request).await.unwrap().into_parts();
             let bytes = body.collect().await.unwrap().to_bytes();
