@@ -1,6 +1,5 @@
 //! What the rest of the cluster does by itself.
 #![allow(clippy::unwrap_used, reason = "a test")]
-#![allow(clippy::unwrap_used, reason = "a helper of a test fails as the test does")]
 
 mod speaking;
 
