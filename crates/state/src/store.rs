@@ -172,9 +172,12 @@ impl<T: Object> Store<T> {
             self.tombstones.clear();
             (self.reached, self.lists_of_the_past) = (0, 0);
         }
-        if is_set_back || !is_of_the_past || self.listed_at.is_none() {
-            self.listed_at = Some(version.clone());
-        }
+        // What a list of the past does not name was gone by then, whatever it does not know of since.
+        let listed_at = match &self.listed_at {
+            Some(known) if is_of_the_past && !is_set_back => later(known, version),
+            _ => version,
+        };
+        self.listed_at = Some(listed_at.clone());
         self.reach(version);
         transitions
     }

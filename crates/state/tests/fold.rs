@@ -369,6 +369,17 @@ fn answer_to_a_create_counts_for_nothing_once_a_later_list_does_not_name_it() {
 }
 
 #[test]
+fn answer_to_a_create_counts_for_nothing_once_a_list_of_the_past_does_not_name_it() {
+    let mut state = State::default();
+    state.end_list::<Pod>(&BTreeSet::new(), &"10".into());
+    state.apply(pod("b", "14"));
+    state.begin_list::<Pod>(Timestamp::UNIX_EPOCH);
+    // Older than what we know of the other pod, but newer than the answer.
+    state.end_list::<Pod>(&BTreeSet::new(), &"13".into());
+    assert_eq!(state.apply(pod("a", "11")), None);
+}
+
+#[test]
 fn another_object_of_the_same_name_is_not_taken_for_the_one_that_went() {
     let mut state = State::default();
     state.apply(pod("a", "7"));
