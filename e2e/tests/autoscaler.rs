@@ -50,7 +50,7 @@ const LAUNCHING: [&str; 5] = [
     "patch nodeclaims/status",
     "patch nodes",
 ];
-const ENDING: [&str; 3] = ["create pods/eviction", "delete nodes", "patch nodeclaims"];
+const ENDING: [&str; 3] = ["delete nodes", "create pods/eviction", "patch nodeclaims"];
 
 #[test]
 fn killed_at_any_step_it_leaves_one_node_per_claim_and_nothing_behind() -> Result<()> {
