@@ -53,8 +53,8 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     }
     edge.show(String::new());
     let leading = |leadership: &Leadership| matches!(leadership, Leadership::Leading { .. });
-    let epoch = *lost.wait_for(leading).await.context("the elector is gone")?;
-    tracing::info!(?epoch, "leading");
+    lost.wait_for(leading).await.context("the elector is gone")?;
+    tracing::info!("leading");
     tasks.spawn(controllers);
     tokio::select! {
         ended = tasks.join_next() => bail!("a part of the controller ended: {ended:?}"),
