@@ -2,7 +2,8 @@
 //!
 //! Largest pods first; a pod that finds no place gives up preferences step by step, and if that does not help it goes to
 //! the end of the queue with all of them restored, until a whole lap places nobody. Claims with the fewest pods are tried
-//! first. What upstream leaves to chance is decided here: equal claims by age, equal domains by name.
+//! first, equal ones in the order that upstream's sort leaves them. What upstream leaves to chance is decided here: equal
+//! domains by name.
 
 mod attempt;
 mod commit;

@@ -40,7 +40,7 @@ pub struct Step {
 pub enum Place {
     /// To a node there is.
     Node(String),
-    /// To a claim, by the order of opening; of claims with as many pods the oldest was tried first.
+    /// To a claim, by the order of opening.
     Claim(usize),
     /// To a new claim of a NodePool.
     New(String),
@@ -171,11 +171,10 @@ impl Run<'_> {
         }
     }
 
-    /// Claims one by one, fewest pods first, then oldest first, without what was remembered about them.
+    /// Claims one by one in upstream's order, without what was remembered about them.
     fn guided_claim(&mut self, candidate: Candidate, place: &Place) -> Result<bool, String> {
-        let mut order: Vec<usize> = (0..self.claims.len()).collect();
-        order.sort_by_key(|claim| self.claims.pods[*claim].len());
-        for claim in order {
+        for position in 0..self.claims.len() {
+            let claim = self.claims.at(position);
             let is_theirs = *place == Place::Claim(claim);
             match self.probe_any_claim(candidate, claim) {
                 Some(target) if is_theirs => {
