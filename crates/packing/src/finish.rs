@@ -7,7 +7,6 @@ use model::{
     instance_type::needed_for_min_values,
     object::{InstanceTypeName, Map, Pod, Text},
     plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, Slot, TypeOptions, Unplaced},
-    price::Price,
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
     resources::{ResourceList, ResourceName},
@@ -52,40 +51,6 @@ fn order(run: &Run<'_>, kept: &[usize]) -> Vec<Slot> {
         slots[run.claim_host(*claim)] = Some(Slot::Claim(at));
     }
     run.order.iter().filter_map(|host| slots[*host as usize]).collect()
-}
-
-/// What a claim comes to, before it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClaimSummary {
-    /// Its cheapest launch.
-    pub(crate) price: Price,
-    /// How many types it may become.
-    pub(crate) options: usize,
-    /// The cheapest launch is spot capacity.
-    pub(crate) is_spot: bool,
-    /// It still meets its `minValues` once only the cheapest types are kept.
-    pub(crate) is_kept: bool,
-}
-
-/// What the claims of a run come to.
-pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
-    let claims = run.claims.len();
-    let mut finisher = Finisher::new(run);
-    let summary = |claim| {
-        let state = finisher.final_state(claim);
-        let chosen = finisher.chosen(state, claim);
-        let capacity_type = chosen
-            .cheapest
-            .as_ref()
-            .and_then(|launch| launch.capacity_type.as_deref());
-        ClaimSummary {
-            price: chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price),
-            options: chosen.options.len(),
-            is_spot: capacity_type == Some(api::labels::CAPACITY_TYPE_SPOT),
-            is_kept: chosen.meets_min_values.is_ok(),
-        }
-    };
-    (0..claims).map(summary).collect()
 }
 
 fn existing(run: &Run<'_>) -> Vec<PlannedNode> {

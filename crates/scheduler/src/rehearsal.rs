@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use model::{
     object::{NodeName, ObjectKey, Pod},
-    plan::Plan,
+    plan::{Plan, Slot},
     snapshot::Snapshot,
 };
 
-use self::stage::Stage;
+use self::stage::{Scene, Stage};
 use crate::{ClassId, NodeId};
 
 /// What became of the pods.
@@ -54,19 +54,47 @@ pub enum Spot {
 struct Waiting {
     pod: Arc<Pod>,
     class: ClassId,
+    /// Where the plan has it.
+    slot: Option<Slot>,
+    /// The plan wants it nominated there.
+    is_nominated: bool,
+    /// The node of its place, once that is there.
     planned: Option<NodeId>,
     nominated: Option<NodeId>,
 }
 
-/// Carries the plan out on the stand-in, released and nominated as the plan says. Pods that the plan leaves unplaced wait
-/// with the others: a node with room to spare takes them too.
-pub fn rehearse(snapshot: &Snapshot, plan: &Plan) -> Outcome {
-    let mut stage = Stage::new(snapshot, plan);
-    let mut outcome = Outcome::default();
-    for wave in 0..plan.waves().max(1) {
-        stage.release(plan, wave);
-        stage.schedule(&mut outcome);
+/// Where plans for one snapshot are rehearsed; what they have in common is worked out once.
+#[derive(Debug)]
+pub struct Rehearsal<'s> {
+    snapshot: &'s Snapshot,
+    scene: Option<Scene>,
+}
+
+impl<'s> Rehearsal<'s> {
+    /// For plans on this snapshot.
+    pub fn new(snapshot: &'s Snapshot) -> Self {
+        Self { snapshot, scene: None }
     }
-    stage.finish(&mut outcome);
-    outcome
+
+    /// Carries a plan out on the stand-in, released and nominated as the plan says. Pods that the plan leaves unplaced
+    /// wait with the others: a node with room to spare takes them too.
+    pub fn rehearse(&mut self, plan: &Plan) -> Outcome {
+        let moving = stage::moving(self.snapshot, plan);
+        let known = self.scene.take().filter(|scene| scene.is_of(&moving));
+        let mut scene = known.unwrap_or_else(|| Scene::new(self.snapshot, moving));
+        let mut stage = Stage::new(self.snapshot, plan, &mut scene);
+        self.scene = Some(scene);
+        let mut outcome = Outcome::default();
+        for wave in 0..plan.waves().max(1) {
+            stage.release(plan, wave);
+            stage.schedule(&mut outcome);
+        }
+        stage.finish(&mut outcome);
+        outcome
+    }
+}
+
+/// [`Rehearsal::rehearse`] of one plan.
+pub fn rehearse(snapshot: &Snapshot, plan: &Plan) -> Outcome {
+    Rehearsal::new(snapshot).rehearse(plan)
 }
