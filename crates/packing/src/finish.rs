@@ -6,8 +6,7 @@ use model::{
     bitset::BitSet,
     instance_type::needed_for_min_values,
     object::{InstanceTypeName, Map, Pod, Text},
-    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
-    price::Price,
+    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, Slot, TypeOptions, Unplaced},
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
     resources::{ResourceList, ResourceName},
@@ -30,47 +29,28 @@ const MOST_TYPES: usize = 600;
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
     let mut unplaced = refusal::refusals(run, left);
-    let claims = Finisher::new(run).claims(&mut unplaced);
+    let (claims, kept) = Finisher::new(run).claims(&mut unplaced);
     let existing = existing(run);
+    let order = order(run, &kept);
     Plan {
         claims,
         existing,
         unplaced,
+        order,
     }
 }
 
-/// What a claim comes to, before it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClaimSummary {
-    /// Its cheapest launch.
-    pub(crate) price: Price,
-    /// How many types it may become.
-    pub(crate) options: usize,
-    /// The cheapest launch is spot capacity.
-    pub(crate) is_spot: bool,
-    /// It still meets its `minValues` once only the cheapest types are kept.
-    pub(crate) is_kept: bool,
-}
-
-/// What the claims of a run come to.
-pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
-    let claims = run.claims.len();
-    let mut finisher = Finisher::new(run);
-    let summary = |claim| {
-        let state = finisher.final_state(claim);
-        let chosen = finisher.chosen(state, claim);
-        let capacity_type = chosen
-            .cheapest
-            .as_ref()
-            .and_then(|launch| launch.capacity_type.as_deref());
-        ClaimSummary {
-            price: chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price),
-            options: chosen.options.len(),
-            is_spot: capacity_type == Some(api::labels::CAPACITY_TYPE_SPOT),
-            is_kept: chosen.meets_min_values.is_ok(),
-        }
-    };
-    (0..claims).map(summary).collect()
+/// The order in which pods were placed. `kept` are the claims that were not given up.
+fn order(run: &Run<'_>, kept: &[usize]) -> Vec<Slot> {
+    let mut slots: Vec<Option<Slot>> = vec![None; run.claim_host(run.claims.len())];
+    let used = (0..run.nodes.pods.len()).filter(|node| !run.nodes.pods[*node].is_empty());
+    for (at, node) in (0..).zip(used) {
+        slots[node] = Some(Slot::Existing(at));
+    }
+    for (at, claim) in (0..).zip(kept) {
+        slots[run.claim_host(*claim)] = Some(Slot::Claim(at));
+    }
+    run.order.iter().filter_map(|host| slots[*host as usize]).collect()
 }
 
 fn existing(run: &Run<'_>) -> Vec<PlannedNode> {
@@ -134,16 +114,19 @@ impl<'r, 'p> Finisher<'r, 'p> {
         }
     }
 
-    /// All claims but those that lose their `minValues` when only the cheapest types are kept.
-    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> Vec<PlannedClaim> {
-        let mut claims = Vec::with_capacity(self.run.claims.len());
+    /// All claims but those that lose their `minValues` when only the cheapest types are kept, and which were kept.
+    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> (Vec<PlannedClaim>, Vec<usize>) {
+        let (mut claims, mut kept) = (Vec::with_capacity(self.run.claims.len()), Vec::new());
         for claim in 0..self.run.claims.len() {
             match self.claim(claim) {
-                Ok(claim) => claims.push(claim),
+                Ok(written) => {
+                    claims.push(written);
+                    kept.push(claim);
+                }
                 Err(message) => unplaced.extend(self.dropped(claim, &message)),
             }
         }
-        claims
+        (claims, kept)
     }
 
     fn dropped(&self, claim: usize, message: &str) -> Vec<Unplaced> {
@@ -177,6 +160,8 @@ impl<'r, 'p> Finisher<'r, 'p> {
             requests: self.requests(claim),
             labels: self.labels(state, claim),
             annotations: self.annotations(claim, &chosen),
+            wave: 0,
+            nominated: Vec::new(),
         })
     }
 

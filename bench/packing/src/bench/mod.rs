@@ -71,7 +71,7 @@ impl Bench {
                 samples.push(time(|| packing::plan(&input.snapshot, &options)));
             }
         }
-        let plan = packing::plan(&input.snapshot, &options);
+        let packing::Planned { plan, report, .. } = packing::planned(&input.snapshot, &options);
         let ours = Side {
             ms: Timing::median(&samples),
             claims: plan.claims.len(),
@@ -90,7 +90,7 @@ impl Bench {
             ours,
             reference_construct_ms: theirs.iter().map(|plan| plan.construct.ms()).reduce(f64::min),
             reference,
-            lower_bound_usd_h: None,
+            lower_bound_usd_h: Some(dollars(report.lower_bound)),
         })
     }
 }
