@@ -3,12 +3,20 @@
 //!
 //! A node is held by the taint it registers with (`karpenter.sh/unregistered`), so holding costs no write. Every hold has
 //! a deadline: a node that is slow to come does not keep the others.
+//!
+//! How far this goes is one setting: `off` leaves everything to kube-scheduler; `release` holds nodes; `nominate` also tells
+//! pods where to go where that helps ([`hint`]); `pin` also binds pods itself ([`pin`]).
+
+pub(crate) mod hint;
+pub(crate) mod pin;
+pub(crate) mod withdraw;
 
 use std::time::Duration;
 
 use api::annotations;
 use jiff::Timestamp;
-use model::object::{ConditionStatus, NodeClaim, ObjectKey, Pod, condition};
+use model::object::{ConditionStatus, Node, NodeClaim, ObjectKey, Pod, condition};
+use runtime::ApiError;
 use state::State;
 
 /// The longest a node that could take pods is held for others of its plan.
@@ -87,7 +95,35 @@ fn unbound_pod(claim: &NodeClaim, state: &State) -> Option<ObjectKey> {
     planned.find(waits).cloned()
 }
 
-fn comes_last(claim: &NodeClaim) -> bool {
+/// Where a bound pod that was planned onto a new node has landed: `planned` or `elsewhere`, as a metric says it.
+pub(crate) fn place(pod: &Pod, state: &State) -> Option<&'static str> {
+    let node = pod.node_name.as_ref()?;
+    let claim = state.claim_of_pod(&pod.metadata.key())?;
+    let claim = state.get::<NodeClaim>(&ObjectKey::cluster_scoped(claim.as_str()));
+    let id = claim.and_then(|claim| claim.status.provider_id.as_ref());
+    let mut nodes = id.into_iter().flat_map(|id| state.nodes_of_provider_id(id.as_str()));
+    let is_planned = nodes.any(|planned| planned.name() == *node);
+    Some(if is_planned { "planned" } else { "elsewhere" })
+}
+
+/// Whether a node is kept from pods by us.
+pub(crate) fn is_held(node: &Node) -> bool {
+    let is_unregistered = |taint: &model::object::Taint| *taint.key == *api::taints::UNREGISTERED;
+    node.spec.taints.iter().any(|taint| is_unregistered(taint) || pin::is_pinning(taint))
+}
+
+/// What came of a write about a pod, as a metric says it.
+pub(crate) fn word<T>(result: &Result<T, ApiError>) -> &'static str {
+    match result {
+        Ok(_) => "done",
+        Err(error) if error.is_forbidden() => "forbidden",
+        // Somebody was faster: the pod is bound, changed or gone.
+        Err(error) if error.is_conflict() || error.is_not_found() || error.code == Some(422) => "overtaken",
+        Err(_) => "failed",
+    }
+}
+
+pub(crate) fn comes_last(claim: &NodeClaim) -> bool {
     let mark = claim.metadata.annotations.get(annotations::RELEASE);
     mark.is_some_and(|mark| **mark == *"last")
 }
@@ -97,7 +133,7 @@ pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
     let Some(id) = &claim.status.provider_id else {
         return false;
     };
-    let ready = |node: &model::object::Node| {
+    let ready = |node: &Node| {
         node.condition("Ready")
             .is_some_and(|ready| ready.status == ConditionStatus::True)
     };
@@ -113,7 +149,6 @@ fn registered_at(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use model::object::Node;
     use serde_json::{Value, json};
 
     use super::*;

@@ -79,17 +79,29 @@ pub enum MetricsProfile {
 }
 
 /// How far placing pods is left to the scheduler of the cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Steering {
     /// Wholly, as upstream does.
     Off,
     /// The nodes of one plan are released together.
-    #[default]
     Release,
-    /// As release, and planned pods are nominated for their nodes.
+    /// As release, and where a rehearsal says that it helps, planned pods are nominated for their nodes.
+    #[default]
     Nominate,
     /// As nominate, and pods are bound to their nodes before these are released.
     Pin,
+}
+
+impl Steering {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Release => "release",
+            Self::Nominate => "nominate",
+            Self::Pin => "pin",
+        }
+    }
 }
 
 /// Which plans are made.

@@ -7,7 +7,7 @@ use std::{
 
 use api::labels::{CAPACITY_TYPE_ON_DEMAND, NODEPOOL};
 use model::{
-    object::{Node, NodeClaim, NodePool, NodePoolName, Pod, ProviderId, Text},
+    object::{Node, NodeClaim, NodePool, NodePoolName, ObjectKey, Pod, ProviderId, Text},
     plan::{Plan, PlannedClaim, PlannedNode, RefusalKind, Unplaced},
     resources::ResourceList,
     snapshot::Snapshot,
@@ -40,6 +40,8 @@ pub(crate) enum Step {
     Skip(Unhashable),
     /// A claim is to be made.
     Create(Box<Draft>),
+    /// Pods of these claims are to be told where they are meant to run, before their nodes open.
+    Hint(BTreeSet<ObjectKey>),
 }
 
 /// A machine that gets pods.
