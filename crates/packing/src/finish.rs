@@ -6,7 +6,7 @@ use model::{
     bitset::BitSet,
     instance_type::needed_for_min_values,
     object::{InstanceTypeName, Map, Pod, Text},
-    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
+    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, Slot, TypeOptions, Unplaced},
     price::Price,
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
@@ -30,13 +30,28 @@ const MOST_TYPES: usize = 600;
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
     let mut unplaced = refusal::refusals(run, left);
-    let claims = Finisher::new(run).claims(&mut unplaced);
+    let (claims, kept) = Finisher::new(run).claims(&mut unplaced);
     let existing = existing(run);
+    let order = order(run, &kept);
     Plan {
         claims,
         existing,
         unplaced,
+        order,
     }
+}
+
+/// The order in which pods were placed. `kept` are the claims that were not given up.
+fn order(run: &Run<'_>, kept: &[usize]) -> Vec<Slot> {
+    let mut slots: Vec<Option<Slot>> = vec![None; run.claim_host(run.claims.len())];
+    let used = (0..run.nodes.pods.len()).filter(|node| !run.nodes.pods[*node].is_empty());
+    for (at, node) in (0..).zip(used) {
+        slots[node] = Some(Slot::Existing(at));
+    }
+    for (at, claim) in (0..).zip(kept) {
+        slots[run.claim_host(*claim)] = Some(Slot::Claim(at));
+    }
+    run.order.iter().filter_map(|host| slots[*host as usize]).collect()
 }
 
 /// What a claim comes to, before it is written.
@@ -134,16 +149,19 @@ impl<'r, 'p> Finisher<'r, 'p> {
         }
     }
 
-    /// All claims but those that lose their `minValues` when only the cheapest types are kept.
-    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> Vec<PlannedClaim> {
-        let mut claims = Vec::with_capacity(self.run.claims.len());
+    /// All claims but those that lose their `minValues` when only the cheapest types are kept, and which were kept.
+    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> (Vec<PlannedClaim>, Vec<usize>) {
+        let (mut claims, mut kept) = (Vec::with_capacity(self.run.claims.len()), Vec::new());
         for claim in 0..self.run.claims.len() {
             match self.claim(claim) {
-                Ok(claim) => claims.push(claim),
+                Ok(written) => {
+                    claims.push(written);
+                    kept.push(claim);
+                }
                 Err(message) => unplaced.extend(self.dropped(claim, &message)),
             }
         }
-        claims
+        (claims, kept)
     }
 
     fn dropped(&self, claim: usize, message: &str) -> Vec<Unplaced> {
@@ -177,6 +195,8 @@ impl<'r, 'p> Finisher<'r, 'p> {
             requests: self.requests(claim),
             labels: self.labels(state, claim),
             annotations: self.annotations(claim, &chosen),
+            wave: 0,
+            nominated: Vec::new(),
         })
     }
 

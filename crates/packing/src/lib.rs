@@ -36,7 +36,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-pub use options::{Options, Packing, ReservedMode};
+pub use options::{Options, Packing, ReservedMode, Steering};
 pub use portfolio::{Contender, Realised, Report};
 pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
 pub use run::Work;

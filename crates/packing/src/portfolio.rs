@@ -10,7 +10,7 @@ use model::{
     price::Price,
 };
 use rustc_hash::FxHashSet;
-use scheduler::rehearsal::{Release, Steering, rehearse};
+use scheduler::rehearsal::rehearse;
 
 use crate::{
     bound::lower_bound,
@@ -20,7 +20,7 @@ use crate::{
         portfolio,
     },
     finish::{self, ClaimSummary},
-    options::Packing,
+    options::{Packing, Steering},
     problem::Problem,
     run::Run,
 };
@@ -60,8 +60,8 @@ pub struct Contender {
 /// What a plan comes to when kube-scheduler places the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Realised {
-    /// When the plan's nodes are to be released for that.
-    pub release: Release,
+    /// In how many waves its nodes are released for that.
+    pub waves: u32,
     /// Pods that landed where the plan has them.
     pub as_planned: usize,
     /// Pods that found no room any more.
@@ -175,7 +175,9 @@ impl<'p> Race<'p> {
     fn finish(mut self, problem: &'p Problem) -> (Plan, Report) {
         let mut plans: Vec<(usize, Plan)> = Vec::with_capacity(self.entries.len());
         for (at, run, left) in &mut self.entries {
-            plans.push((*at, finish::plan(run, left)));
+            let mut plan = finish::plan(run, left);
+            steer(&mut plan, problem.options.steering);
+            plans.push((*at, plan));
         }
         if plans.len() > 1 && is_rehearsable(problem, &plans) {
             for (at, plan) in &plans {
@@ -218,12 +220,7 @@ fn is_rehearsable(problem: &Problem, plans: &[(usize, Plan)]) -> bool {
 
 /// What a plan comes to when kube-scheduler places the pods, and the pods it leaves over get nodes of their own.
 fn rehearsed(problem: &Problem, plan: &Plan) -> Realised {
-    let release = release(plan);
-    let steering = Steering {
-        release: release.clone(),
-        ..Steering::default()
-    };
-    let outcome = rehearse(&problem.snapshot, plan, &steering);
+    let outcome = rehearse(&problem.snapshot, plan);
     let pending: FxHashSet<ObjectKey> = outcome.pending.iter().cloned().collect();
     let is_pending = |pod: &u32| pending.contains(&problem.pods[*pod as usize].pod.metadata.key());
     let mut price = plan.price();
@@ -233,25 +230,32 @@ fn rehearsed(problem: &Problem, plan: &Plan) -> Realised {
         price = price + finish::summaries(&mut run).iter().map(|claim| claim.price).sum();
     }
     Realised {
-        release,
+        waves: plan.waves(),
         as_planned: outcome.as_planned,
         pending: pending.len(),
         price,
     }
 }
 
-/// Nodes on demand come last where there are others: pods that can go elsewhere then do not take their room.
-fn release(plan: &Plan) -> Release {
-    let is_on_demand = |claim: &PlannedClaim| {
-        let launch = claim.cheapest.as_ref();
-        launch.is_some_and(|launch| launch.capacity_type.as_deref() == Some(api::labels::CAPACITY_TYPE_ON_DEMAND))
-    };
-    let on_demand = plan.claims.iter().filter(|claim| is_on_demand(claim)).count();
-    if on_demand > 0 && on_demand < plan.claims.len() {
-        Release::OnDemandLast
-    } else {
-        Release::Together
+/// Says how the plan is to be carried out. Nodes on demand come last where there are others: pods that can go elsewhere
+/// then do not take their room.
+fn steer(plan: &mut Plan, steering: Steering) {
+    if steering == Steering::Off {
+        return;
     }
+    let on_demand = plan.claims.iter().filter(|claim| is_on_demand(claim)).count();
+    let has_both = on_demand > 0 && on_demand < plan.claims.len();
+    for claim in &mut plan.claims {
+        claim.wave = u32::from(has_both && is_on_demand(claim));
+        if matches!(steering, Steering::Nominate | Steering::Pin) {
+            claim.nominated = (0..).zip(&claim.pods).map(|(at, _)| at).collect();
+        }
+    }
+}
+
+fn is_on_demand(claim: &PlannedClaim) -> bool {
+    let launch = claim.cheapest.as_ref();
+    launch.is_some_and(|launch| launch.capacity_type.as_deref() == Some(api::labels::CAPACITY_TYPE_ON_DEMAND))
 }
 
 /// What counts between valid plans: money, then fewer pods left over, then fewer nodes, then more types to choose from.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     object::{NodeName, Pod, Text},
-    plan::{Plan, PlannedNode},
+    plan::{Plan, PlannedNode, Slot},
     resources::ResourceList,
     snapshot::Snapshot,
 };
@@ -180,6 +180,9 @@ impl Simulator<'_> {
         for (node, pod) in self.run.placements() {
             places.entry(node).or_default().push(pod);
         }
+        let slots: BTreeMap<usize, u32> = places.keys().copied().zip(0..).collect();
+        let order = self.run.placements().filter_map(|(node, _)| slots.get(&node));
+        let order = order.map(|at| Slot::Existing(*at)).collect();
         debug_assert_eq!(places.values().map(Vec::len).sum::<usize>(), queue.len());
         let existing = places.into_iter().map(|(node, pods)| PlannedNode {
             name: self.prepared.problem.node_name(node).clone(),
@@ -187,6 +190,7 @@ impl Simulator<'_> {
         });
         Plan {
             existing: existing.collect(),
+            order,
             ..Plan::default()
         }
     }

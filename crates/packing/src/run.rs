@@ -84,6 +84,8 @@ pub(crate) struct Run<'p> {
     decisions: Decisions,
     /// Rows that a probe left.
     survivors: Vec<u64>,
+    /// Hosts in the order they got pods, one entry for each pod.
+    pub(crate) order: Vec<u32>,
     pub(crate) work: Work,
 }
 
@@ -228,6 +230,7 @@ impl<'p> Run<'p> {
             rules: Rules::default(),
             decisions: Decisions::default(),
             survivors: vec![0; problem.index.words],
+            order: Vec::new(),
             work: Work::default(),
         }
     }

@@ -140,6 +140,7 @@ impl Run<'_> {
             }
         }
         self.journal.moved.clear();
+        self.order.clear();
         if self.topology.groups.len() > self.journal.groups {
             self.topology.truncate(self.journal.groups);
             self.ladders.truncate(self.journal.groups);

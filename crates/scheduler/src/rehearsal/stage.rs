@@ -11,7 +11,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{Landed, Outcome, Spot, Steering, Waiting};
+use super::{Landed, Outcome, Spot, Waiting};
 use crate::{
     Cluster, NodeId, SchedNode, Spreading,
     judge::{Expected, World, current, expected_nodes},
@@ -88,24 +88,25 @@ impl Stage {
         });
     }
 
-    /// Lets the nodes of these claims join, with their daemons, and keeps room on them for the pods nominated there.
-    pub(super) fn release(&mut self, wave: &[usize], steering: &Steering) {
-        for at in wave {
-            let Some(expected) = self.claims.get(*at).cloned() else {
+    /// Lets the nodes of a wave join, with their daemons, and keeps room on them for the pods nominated there.
+    pub(super) fn release(&mut self, plan: &Plan, wave: u32) {
+        let released = plan.claims.iter().enumerate().filter(|(_, claim)| claim.wave == wave);
+        let mut nominated: BTreeMap<ObjectKey, NodeId> = BTreeMap::new();
+        for (at, claim) in released {
+            let Some(expected) = self.claims.get(at).cloned() else {
                 continue;
             };
-            let node = self.join(expected.sched_node, Spot::Claim(*at));
+            let node = self.join(expected.sched_node, Spot::Claim(at));
             for daemon in &expected.daemons {
                 self.bind(daemon, node);
             }
+            nominated.extend(claim.nominated_pods().map(|pod| (pod.metadata.key(), node)));
         }
         for waiting in &mut self.queue {
             let key = waiting.pod.metadata.key();
-            let spot = steering.nominations.get(&key).map(|claim| Spot::Claim(*claim));
-            let nominated = spot.and_then(|spot| self.nodes.get(&spot).copied());
-            if let Some(node) = nominated.filter(|_| waiting.nominated.is_none()) {
-                self.cluster.nominate(waiting.class, node);
-                waiting.nominated = Some(node);
+            if let Some(node) = nominated.get(&key) {
+                self.cluster.nominate(waiting.class, *node);
+                waiting.nominated = Some(*node);
             }
             waiting.planned = self.planned.get(&key).and_then(|spot| self.nodes.get(spot).copied());
         }

@@ -150,6 +150,8 @@ pub(crate) fn claim(
         requests: ResourceList::EMPTY,
         labels: Map::default(),
         annotations: Map::default(),
+        wave: 0,
+        nominated: Vec::new(),
     }
 }
 
@@ -158,6 +160,7 @@ pub(crate) fn plan(claims: Vec<PlannedClaim>, existing: Vec<PlannedNode>) -> Pla
         claims,
         existing,
         unplaced: Vec::new(),
+        order: Vec::new(),
     }
 }
 
