@@ -167,6 +167,17 @@ impl Settings {
         Ok((settings, notices))
     }
 
+    /// How often failed items of a controller come back: so many a second on one core, more with more workers, and ten
+    /// times as many at once, as upstream scales it.
+    pub fn retries(&self, at_one: u32, workers: (u32, u32)) -> crate::rate::Rate {
+        #[expect(clippy::cast_precision_loss, reason = "at most some thousands")]
+        let workers_now = self.workers(workers.0, workers.1) as f64;
+        let per_second = (workers_now * f64::from(at_one) / f64::from(workers.0)).ceil();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
+        let burst = (per_second * 10.0) as u32;
+        crate::rate::Rate { per_second, burst }
+    }
+
     /// Workers of a controller: from `at_one` on one core to `at_sixty` on sixty, as upstream scales them.
     pub fn workers(&self, at_one: u32, at_sixty: u32) -> usize {
         let cores = f64::from(self.cpu_requests.max(1)) / 1000.0;

@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use model::object::{NodeClaim, NodeName, ObjectKey, ResourceSlice, Text};
-use runtime::{Settings, queue::Backoff};
+use runtime::{Settings, queue::Backoff, rate::Rate};
 use state::{Change, State, Transition};
 
 pub use step::Step;
@@ -78,6 +78,10 @@ impl Controller for Lifecycle {
 
     fn workers(&self, settings: &Settings) -> usize {
         settings.workers(1000, 5000)
+    }
+
+    fn retries(&self, settings: &Settings) -> Option<Rate> {
+        Some(settings.retries(10, (1000, 5000)))
     }
 
     fn backoff(&self) -> Backoff {
