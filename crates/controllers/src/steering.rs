@@ -21,8 +21,10 @@ use state::State;
 
 /// The longest a node that could take pods is held for others of its plan.
 const TOGETHER_LIMIT: Duration = Duration::from_secs(10);
-/// The longest a node that is to come last is held after the others were released.
+/// The longest a node that is to come last is held after the others were released,
 const LAST_LIMIT: Duration = Duration::from_secs(5);
+/// and after a pod was last bound to one of them: kube-scheduler is through with them then.
+const LAST_QUIET: Duration = Duration::from_secs(2);
 
 /// Whether a node may take pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,16 @@ pub enum Release {
         /// When it is released in any case.
         until: Timestamp,
     },
+}
+
+impl Release {
+    fn or_sooner(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Now, _) => self,
+            (Self::Held { until: one, .. }, Self::Held { until: two, .. }) if one <= two => self,
+            _ => other,
+        }
+    }
 }
 
 /// Whether the node of a claim may take pods. `ready_since` is when it could.
@@ -66,7 +78,7 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
     if !comes_last(claim) {
         return Release::Now;
     }
-    let mut released = ready_since;
+    let (mut released, mut bound) = (ready_since, ready_since);
     let mut waiting = None;
     for first in others().filter(|other| !comes_last(other)) {
         match registered_at(first) {
@@ -76,15 +88,29 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
             }
             Some(at) => released = released.max(at),
         }
+        bound = bound.max(last_bound(first, state).unwrap_or(bound));
         waiting = waiting.or_else(|| unbound_pod(first, state));
     }
     match waiting {
         None => Release::Now,
         Some(pod) => {
             let reason = format!("released once {pod} had its chance on the other nodes of its plan");
-            held(reason, released, LAST_LIMIT)
+            match held(reason.clone(), released.max(bound), LAST_QUIET) {
+                Release::Now => Release::Now,
+                quiet => held(reason, released, LAST_LIMIT).or_sooner(quiet),
+            }
         }
     }
+}
+
+/// When a pod was last bound to a claim's node.
+fn last_bound(claim: &NodeClaim, state: &State) -> Option<Timestamp> {
+    let node = claim.status.node_name.as_ref()?;
+    let scheduled = state.pods_on_node(node.as_str()).filter_map(|pod| {
+        let scheduled = pod.condition("PodScheduled")?;
+        scheduled.last_transition_time.filter(|_| scheduled.status == ConditionStatus::True)
+    });
+    scheduled.max()
 }
 
 /// A pod that was planned onto a claim's node and has not found its place yet, there or elsewhere.
@@ -167,7 +193,10 @@ mod tests {
         }
         read(json!({
             "metadata": {"name": name, "resourceVersion": "1", "annotations": annotations},
-            "status": {"providerID": format!("kwok://{name}"), "conditions": registered.unwrap_or(json!([]))},
+            "status": {
+                "providerID": format!("kwok://{name}"), "nodeName": format!("node-{name}"),
+                "conditions": registered.unwrap_or(json!([])),
+            },
         }))
     }
 
@@ -230,7 +259,16 @@ mod tests {
         released.apply(pod(Value::Null, "1"));
         released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
         let reason = "released once team/web had its chance on the other nodes of its plan";
-        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(7)));
+        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(4)));
+        assert_eq!(release(&last, at(0), &released, at(4)), Release::Now, "nobody is being bound");
+        for (second, until) in [(3, 5), (6, 7)] {
+            let scheduled = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(second).to_string()}]);
+            released.apply::<Pod>(read(json!({
+                "metadata": {"name": "other", "namespace": "team", "resourceVersion": second.to_string()},
+                "spec": {"nodeName": "node-a"}, "status": {"conditions": scheduled},
+            })));
+            assert_eq!(release(&last, at(0), &released, at(second)), held(reason, at(until)));
+        }
         assert_eq!(release(&last, at(0), &released, at(7)), Release::Now);
         released.apply(pod(json!("node-a"), "2"));
         assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);

@@ -120,9 +120,16 @@ fn manner(settings: &Settings) -> Manner {
         runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
         runtime::settings::Packing::Faithful => packing::Packing::Faithful,
     };
+    let steering = match settings.steering {
+        Steering::Off => packing::Steering::Off,
+        Steering::Release => packing::Steering::Release,
+        Steering::Nominate => packing::Steering::Nominate,
+        Steering::Pin => packing::Steering::Pin,
+    };
     Manner {
         options: Options {
             packing,
+            steering,
             ..Options::default()
         },
         steering: settings.steering,

@@ -6,64 +6,49 @@
 //!   in its zone at the wrong moment, while everybody else's room is kept from it.
 //! - Only when a rehearsal leaves fewer pods behind with the nominations than without them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use api::labels::{CAPACITY_TYPE_ON_DEMAND, HOSTNAME};
+use api::labels::HOSTNAME;
 use model::{
     object::{ObjectKey, Pod, PodAffinity},
-    plan::{Plan, PlannedClaim},
+    plan::Plan,
     snapshot::Snapshot,
 };
-use scheduler::rehearsal::{Release, Steering, rehearse};
+use scheduler::rehearsal::rehearse;
 
 /// Above so many pods times nodes a plan is not rehearsed: nobody is nominated.
 const LARGEST_REHEARSAL: usize = 4_000_000;
 /// The scheduler that we know to take a nomination back.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
-/// The pods of a plan to be nominated; none when that would not help.
+/// The pods of a plan to be nominated, of those it would like to be; none when that would not help.
 pub(crate) fn worthwhile(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<ObjectKey> {
     let nodes = snapshot.objects().nodes.iter().count() + plan.claims.len();
     if plan.placed().saturating_mul(nodes) > LARGEST_REHEARSAL {
         return BTreeSet::new();
     }
-    let nominations = nominations(plan);
-    if nominations.is_empty() {
+    let safely = nominating(plan, may_be_nominated);
+    let pods: BTreeSet<ObjectKey> = safely.nominations().map(|(_, pod)| pod.metadata.key()).collect();
+    if pods.is_empty() {
+        return pods;
+    }
+    let left_over = |plan: &Plan| rehearse(snapshot, plan).pending.len();
+    let without = left_over(&nominating(plan, |_| false));
+    if without == 0 || left_over(&safely) >= without {
         return BTreeSet::new();
     }
-    let left_over = |nominations: BTreeMap<ObjectKey, usize>| {
-        let release = release(plan);
-        let steering = Steering { release, nominations };
-        rehearse(snapshot, plan, &steering).pending.len()
-    };
-    let without = left_over(BTreeMap::new());
-    if without == 0 || left_over(nominations.clone()) >= without {
-        return BTreeSet::new();
-    }
-    nominations.into_keys().collect()
+    pods
 }
 
-fn nominations(plan: &Plan) -> BTreeMap<ObjectKey, usize> {
-    let mut nominations = BTreeMap::new();
-    for (at, claim) in plan.claims.iter().enumerate() {
-        let pods = claim.pods.iter().filter(|pod| may_be_nominated(pod));
-        nominations.extend(pods.map(|pod| (pod.metadata.key(), at)));
+/// The plan with only some of its nominations.
+fn nominating(plan: &Plan, keep: impl Fn(&Pod) -> bool) -> Plan {
+    let mut plan = plan.clone();
+    for claim in &mut plan.claims {
+        let pods = &claim.pods;
+        let is_kept = |at: &u32| pods.get(*at as usize).is_some_and(|pod| keep(pod));
+        claim.nominated.retain(is_kept);
     }
-    nominations
-}
-
-/// As the nodes will be opened.
-fn release(plan: &Plan) -> Release {
-    let is_on_demand = |claim: &PlannedClaim| {
-        let launch = claim.cheapest.as_ref();
-        launch.and_then(|launch| launch.capacity_type.as_deref()) == Some(CAPACITY_TYPE_ON_DEMAND)
-    };
-    let is_mixed = plan.claims.iter().any(is_on_demand) && !plan.claims.iter().all(is_on_demand);
-    if is_mixed {
-        Release::OnDemandLast
-    } else {
-        Release::Together
-    }
+    plan
 }
 
 /// Whether a nomination cannot hurt this pod.

@@ -202,7 +202,6 @@ impl Lifecycle {
             Err(problem) => return pass.fail(Problem::Other(format!("patching node, {problem}"))),
         }
         let claim = &mut pass.draft;
-        self.stages.forget(&claim.metadata.name);
         tracing::info!("NodeClaim.name" = %claim.metadata.name, "Node.name" = %name, "registered nodeclaim");
         claim.status.node_name = Some(name);
         let labels = [label(claim, labels::NODEPOOL), label(claim, labels::ZONE)];

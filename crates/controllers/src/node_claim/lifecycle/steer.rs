@@ -16,7 +16,7 @@ use std::{
 use api::{annotations, condition::names::nodeclaim, taints};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
-use model::object::{Node, NodeClaim, Object, ObjectKey, Pod, Taint, Text, Uid, condition};
+use model::object::{Node, NodeClaim, ObjectKey, Pod, Taint, Text, Uid, condition};
 use runtime::{ApiError, Patch, settings::Steering};
 use serde_json::json;
 use state::{Change, State, Transition};
@@ -43,7 +43,7 @@ enum Stage {
     Told(Timestamp),
 }
 
-/// By name of the claim.
+/// By name of the claim, until that is gone: a node that has just opened must not look like one whose pods were not told.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     known: Mutex<BTreeMap<Text, (Uid, Stage)>>,
@@ -80,7 +80,7 @@ impl Stages {
 
     /// Claims whose nodes open with this one and whose pods were not told yet.
     fn untold<'a>(&'a self, claim: &'a NodeClaim, state: &'a State) -> impl Iterator<Item = &'a Arc<NodeClaim>> {
-        companions(claim, state).filter(|other| !matches!(self.of(other), Some(Stage::Told(_))))
+        companions(claim, state).filter(move |other| !matches!(self.of(other), Some(Stage::Told(_))))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Text, (Uid, Stage)>> {
@@ -187,12 +187,13 @@ impl Lifecycle {
     async fn pin(&self, cluster: &Cluster, claim: &NodeClaim, node: &Node) {
         let planned = cluster.look(|state| planned(claim, state, false));
         let pods = pin::pinned(&cluster.snapshot(), node, &planned);
-        let name = &node.metadata.name;
-        let each = pods.iter().map(|pod| async move {
-            let result = cluster.api().bind(&pod.metadata.key(), pod.uid(), name).await;
-            self.count(cluster, "binding", pod, &result);
-        });
+        let each = pods.into_iter().map(|pod| self.bind_one(cluster, pod, node));
         stream::iter(each).buffer_unordered(AT_ONCE).collect::<()>().await;
+    }
+
+    async fn bind_one(&self, cluster: &Cluster, pod: Arc<Pod>, node: &Node) {
+        let result = cluster.api().bind(&pod.metadata.key(), pod.uid(), &node.metadata.name).await;
+        self.count(cluster, "binding", &pod, &result);
     }
 
     /// Nominates the pods that are to be told.
@@ -201,14 +202,17 @@ impl Lifecycle {
             return;
         }
         let pods = cluster.look(|state| planned(claim, state, true));
-        let name = &node.metadata.name;
-        let each = pods.iter().map(|pod| async move {
-            let body = json!({"metadata": {"uid": pod.uid().to_string()}, "status": {"nominatedNodeName": name}});
-            let patch = Patch::Merge(body);
-            let result = cluster.patch_status::<Pod>(&pod.metadata.key(), &patch).await;
-            self.count(cluster, "nomination", pod, &result);
-        });
+        let each = pods.into_iter().map(|pod| self.nominate_one(cluster, pod, node));
         stream::iter(each).buffer_unordered(AT_ONCE).collect::<()>().await;
+    }
+
+    async fn nominate_one(&self, cluster: &Cluster, pod: Arc<Pod>, node: &Node) {
+        let metadata = json!({"uid": pod.uid().to_string()});
+        let body = json!({"metadata": metadata, "status": {"nominatedNodeName": node.metadata.name}});
+        let result = cluster
+            .patch_status::<Pod>(&pod.metadata.key(), &Patch::Merge(body))
+            .await;
+        self.count(cluster, "nomination", &pod, &result);
     }
 
     /// Nothing that goes wrong here is worth more than a line: the pod is left to kube-scheduler.
