@@ -29,6 +29,8 @@ enum Task {
     Packing(crate::packing::Forwarded),
     /// Ours and upstream's controller in turn on a real control plane: seconds, nodes, cost, memory, writes
     Cluster(crate::race::Race),
+    /// Ours and upstream's controller started on a large cluster: seconds until each leads with a full cache
+    Startup(crate::race::Startup),
     /// Upstream's scheduler and consolidation, on snapshot files
     #[command(subcommand)]
     Reference(Reference),
@@ -153,6 +155,7 @@ pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
     match &bench.task {
         None => list(),
         Some(Task::Cluster(race)) => return crate::race::run(race),
+        Some(Task::Startup(startup)) => crate::race::run_startup(startup)?,
         Some(Task::Packing(forwarded)) => return crate::packing::run("bench", forwarded),
         Some(Task::Gen(gen_args)) => write(&generate(gen_args)?, &gen_args.output)?,
         Some(Task::Reference(Reference::Build)) => print(&rig::reference::program()?.display().to_string()),

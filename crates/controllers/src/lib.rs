@@ -21,5 +21,5 @@ mod team;
 pub mod watches;
 
 pub use cluster::{Cluster, Parts};
-pub use controller::{Controller, Next, Problem, Work, run};
+pub use controller::{Controller, Next, Problem, Work, current, run};
 pub use team::all;

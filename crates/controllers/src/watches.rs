@@ -17,7 +17,7 @@ use model::{
 };
 use runtime::{
     ApiError, Resource,
-    watch::{Observed, Watched, follow},
+    watch::{Observed, Watched, Wish, follow},
 };
 use state::{Kind, State, Tracked};
 use tokio::{sync::watch, task::JoinSet};
@@ -148,22 +148,19 @@ impl Starting {
         let cluster = Arc::clone(&self.cluster);
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
-            let see = |observed| match observed {
-                Observed::Listing => cluster.note(|state| state.begin_list::<T>(cluster.now())),
-                Observed::Applied(object) => cluster.fold(|state| state.apply::<T>(object)),
-                Observed::Deleted(object) => cluster.fold(|state| state.delete::<T>(&object)),
-                Observed::Listed { named, version } => {
-                    cluster.fold(|state| state.end_list::<T>(&named, &version));
-                    if cluster.look(State::is_list_in_doubt::<T>) {
-                        tracing::error!(
-                            kind = T::KIND,
-                            "the API server listed what was before, as after a restore from a backup; what it takes back is \
-                             believed with the next list: restart to have it now"
-                        );
+            let see = |observed| {
+                match observed {
+                    Observed::Listing => cluster.note(|state| state.begin_list::<T>(cluster.now())),
+                    Observed::Applied(object) => cluster.fold(|state| state.apply::<T>(object)),
+                    Observed::Deleted(object) => cluster.fold(|state| state.delete::<T>(&object)),
+                    Observed::Listed { named, version } => {
+                        cluster.fold(|state| state.end_list::<T>(&named, &version));
+                        notes.listed();
+                        return after_list::<T>(&cluster);
                     }
-                    notes.listed();
+                    Observed::Failed(error) => notes.failed(&error),
                 }
-                Observed::Failed(error) => notes.failed(&error),
+                Wish::Next
             };
             follow(&api, watched, see).await;
         });
@@ -217,6 +214,18 @@ impl Starting {
             tell: self.tell.clone(),
         }
     }
+}
+
+/// A list of the past alone may be a server that is behind. A second one is believed, so it is asked for.
+fn after_list<T: Tracked>(cluster: &Cluster) -> Wish {
+    if !cluster.look(State::is_list_in_doubt::<T>) {
+        return Wish::Next;
+    }
+    tracing::error!(
+        kind = T::KIND,
+        "the API server listed what was before, as after a restore from a backup; it is asked again, and then believed"
+    );
+    Wish::ListAgain
 }
 
 /// Who is told how a kind's watch fares.

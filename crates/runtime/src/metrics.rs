@@ -88,6 +88,8 @@ families! {
     Minimal Counter pods_drained_total = "karpenter_pods_drained_total" ["reason"] "Number of pods evicted or deleted for draining.";
     Minimal Gauge pod_deletion_cost_nodes_with_pending_annotation_writes = "karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes" ["nodepool"] "Nodes whose pods' deletion cost is yet to be written.";
     Minimal Counter pod_deletion_cost_pod_annotation_writes_total = "karpenter_pod_deletion_cost_pod_annotation_writes_total" ["result"] "Writes of pods' deletion cost.";
+    Full Counter steering_pods_landed_total = "dovetail_steering_pods_landed_total" ["steering", "place"] "Pods planned onto a new node that were bound: planned when to that node, elsewhere when to another one.";
+    Full Counter steering_writes_total = "dovetail_steering_writes_total" ["kind", "result"] "Nominations, their withdrawals and bindings that we wrote, by what came of them.";
     Minimal Histogram scheduler_scheduling_duration_seconds = "karpenter_scheduler_scheduling_duration_seconds" ["controller"] (buckets::DURATION) "Duration of scheduling simulations used for deprovisioning and provisioning in seconds.";
     Minimal Gauge scheduler_queue_depth = "karpenter_scheduler_queue_depth" ["controller", "scheduling_id"] "The number of pods currently waiting to be scheduled.";
     Minimal Gauge scheduler_unfinished_work_seconds = "karpenter_scheduler_unfinished_work_seconds" ["controller", "scheduling_id"] "How many seconds of work has been done that is in progress.";

@@ -37,6 +37,22 @@ pub enum Observed<T> {
     Failed(ApiError),
 }
 
+/// What whoever watches wants after having seen something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// To see what comes next.
+    #[default]
+    Next,
+    /// To see the list once more, because this one cannot be believed alone.
+    ListAgain,
+}
+
+impl From<()> for Wish {
+    fn from((): ()) -> Self {
+        Self::Next
+    }
+}
+
 /// Reads an object from JSON.
 pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send + Sync>;
 
@@ -94,12 +110,18 @@ fn hex(digit: u8) -> char {
 const MISSING: Duration = Duration::from_secs(30);
 
 /// Follows a kind until the future is dropped.
-pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>)) {
+pub async fn follow<T, W: Into<Wish>>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>) -> W) {
     follow_some(api, watched, &Selection::default(), see).await;
 }
 
 /// Follows some objects of a kind until the future is dropped.
-pub async fn follow_some<T>(api: &Api, watched: Watched<T>, selection: &Selection, mut see: impl FnMut(Observed<T>)) {
+pub async fn follow_some<T, W: Into<Wish>>(
+    api: &Api,
+    watched: Watched<T>,
+    selection: &Selection,
+    mut see: impl FnMut(Observed<T>) -> W,
+) {
+    let mut see = |observed: Observed<T>| -> Wish { see(observed).into() };
     let mut follower = Follower {
         api,
         path: selection.path(&watched.resource),

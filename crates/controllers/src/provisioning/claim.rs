@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use api::{
-    annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
+    annotations::{LAUNCH_ATTEMPT, NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
+    finalizers,
     karpenter::NODEPOOL_HASH_VERSION as HASH_VERSION,
     labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
 };
@@ -146,12 +147,14 @@ pub(crate) fn hash(pool: &NodePool) -> Result<String, Unhashable> {
         })
 }
 
-/// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements.
+/// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements. What
+/// must be on record before its launch is there from the beginning: our finalizer, and the number of the attempt.
 pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
     let template = &pool.spec.template;
     let stamps = Map::from_pairs(vec![
         (NODEPOOL_HASH.into(), hash.into()),
         (NODEPOOL_HASH_VERSION.into(), HASH_VERSION.into()),
+        (LAUNCH_ATTEMPT.into(), "1".into()),
     ]);
     let owner = OwnerReference {
         api_version: NodePool::API_VERSION.into(),
@@ -165,6 +168,7 @@ pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
         labels: merged(&template.metadata.labels, &own_labels(pool)),
         annotations: merged(&template.metadata.annotations, &stamps),
         owner_references: vec![owner].into(),
+        finalizers: vec![finalizers::TERMINATION.into()].into(),
         ..Metadata::default()
     };
     let spec = NodeClaimSpec {

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use api::labels::{CAPACITY_TYPE_ON_DEMAND, NODEPOOL};
+use api::labels::NODEPOOL;
 use model::{
-    object::{Node, NodeClaim, NodePool, NodePoolName, Pod, ProviderId, Text},
+    object::{Node, NodeClaim, NodePool, NodePoolName, ObjectKey, Pod, ProviderId, Text},
     plan::{Plan, PlannedClaim, PlannedNode, RefusalKind, Unplaced},
     resources::ResourceList,
     snapshot::Snapshot,
@@ -40,6 +40,8 @@ pub(crate) enum Step {
     Skip(Unhashable),
     /// A claim is to be made.
     Create(Box<Draft>),
+    /// Pods of these claims are to be told where they are meant to run, before their nodes open.
+    Hint(BTreeSet<ObjectKey>),
 }
 
 /// A machine that gets pods.
@@ -157,18 +159,12 @@ fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) ->
     skipped
 }
 
-/// Marks claims as made together. Where some are on demand and others are not, those on demand come last: pods that can
-/// go elsewhere then do not take their room.
+/// Marks claims as made together, and those that the plan wants to come after the others.
 fn steer(drafts: &mut [(Draft, &PlannedClaim)]) {
-    let is_on_demand = |planned: &PlannedClaim| {
-        let launch = planned.cheapest.as_ref();
-        launch.and_then(|launch| launch.capacity_type.as_deref()) == Some(CAPACITY_TYPE_ON_DEMAND)
-    };
     let plan = NameSeed::of(drafts.iter().map(|(draft, _)| &*draft.claim.metadata.name)).name("plan", 0);
-    let is_mixed = drafts.iter().any(|(_, planned)| !is_on_demand(planned));
     for (draft, planned) in drafts {
         draft.annotate(api::annotations::PLAN, &plan);
-        if is_mixed && is_on_demand(planned) {
+        if planned.wave > 0 {
             draft.annotate(api::annotations::RELEASE, "last");
         }
     }

@@ -25,9 +25,9 @@ use tokio::time::Instant;
 use super::{
     act,
     decide::{self, Step},
-    in_flight, is_managed, listed, tell, zone,
+    in_flight, is_managed, listed, nominated, tell, zone,
 };
-use crate::{Cluster, Controller, Next, Problem};
+use crate::{Cluster, Controller, Next, Problem, steering::hint};
 
 /// Plans for pods without a place, and creates what the plan asks for.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ pub struct Provisioner {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Manner {
     pub(super) options: Options,
-    /// Claims of one plan are marked as such.
-    pub(super) is_steered: bool,
+    /// How far pods are led to their nodes: whether claims of one plan are marked as such, and pods told.
+    pub(super) steering: Steering,
 }
 
 /// What a pass came to.
@@ -120,12 +120,19 @@ fn manner(settings: &Settings) -> Manner {
         runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
         runtime::settings::Packing::Faithful => packing::Packing::Faithful,
     };
+    let steering = match settings.steering {
+        Steering::Off => packing::Steering::Off,
+        Steering::Release => packing::Steering::Release,
+        Steering::Nominate => packing::Steering::Nominate,
+        Steering::Pin => packing::Steering::Pin,
+    };
     Manner {
         options: Options {
             packing,
+            steering,
             ..Options::default()
         },
-        is_steered: settings.steering != Steering::Off,
+        steering: settings.steering,
     }
 }
 
@@ -152,6 +159,7 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
 
 /// Plans and decides.
 pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
+    let snapshot = &nominated::counted(snapshot);
     let Demand { pods, ignored } = Demand::of(snapshot);
     let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
     let moving = pods.iter().filter(is_moving).count();
@@ -168,7 +176,11 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
     );
     let snapshot = in_flight::counted(snapshot);
     let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, &manner.options);
-    let steps = decide::steps(&snapshot, &plan, &dropped, manner.is_steered);
+    let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
+    if manner.steering >= Steering::Nominate {
+        let hints = hint::worthwhile(&snapshot, &plan);
+        steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));
+    }
     Outcome { pods, plan, steps }
 }
 

@@ -11,5 +11,6 @@ mod chaos;
 mod crash;
 mod invariant;
 mod life;
+mod steering;
 mod story;
 mod world;

@@ -1,8 +1,8 @@
 //! The cluster around the autoscaler: an API server, stand-ins for the rest, and what users put into it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use runtime::Clock;
+use runtime::{Clock, Metrics, Settings, settings::Steering};
 use serde_json::{Value, json};
 use simulator::{ApiServer, Change, Resource, Running, Standins};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -10,13 +10,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) clock: Clock,
+    /// How every process runs.
+    pub(crate) settings: Arc<Settings>,
+    /// What all processes count together.
+    pub(crate) metrics: Arc<Metrics>,
     changes: UnboundedReceiver<Change>,
     _standins: Running,
 }
 
 impl World {
     /// An empty cluster. To be made inside a runtime.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(steering: Steering) -> Self {
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         let telling = clock.clone();
         let server = ApiServer::new(move || telling.now());
@@ -37,6 +41,11 @@ impl World {
         Self {
             server,
             clock,
+            settings: Arc::new(Settings {
+                steering,
+                ..Settings::default()
+            }),
+            metrics: Arc::default(),
             changes,
             _standins: standins,
         }
@@ -68,6 +77,18 @@ impl World {
             "status": {"conditions": [ready("ValidationSucceeded"), ready("NodeClassReady"), ready("Ready")]},
         });
         self.server.create(pool).unwrap();
+    }
+
+    /// Pods of a shape, anywhere.
+    pub(crate) fn add_shape(&self, name: &str, replicas: u64, cpu: &str, memory: &str) {
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]},
+            }},
+        });
+        self.server.create(set).unwrap();
     }
 
     /// Pods of one CPU each that may not share a node.

@@ -42,6 +42,9 @@ const UNREADABLE: &str = "Unreadable";
 /// What we say in the server's place about a write that we kept to ourselves.
 const NOT_LEADING: &str = "NotLeading";
 
+/// The server's words for a version that it has not come to.
+const TOO_LARGE: &str = "Too large resource version";
+
 /// An answer that is not a Status, say from a proxy, is quoted up to here.
 const QUOTED: usize = 300;
 
@@ -141,9 +144,9 @@ impl ApiError {
         self.code == Some(401)
     }
 
-    /// The version a watch or a page asked for is gone.
+    /// The version a watch or a page asked for is gone, or has not come yet: the server's store was set back.
     pub fn is_expired(&self) -> bool {
-        self.code == Some(410)
+        self.code == Some(410) || (self.code == Some(504) && self.message.contains(TOO_LARGE))
     }
 
     /// The same call may well succeed later: nobody answered, or the server was not able to.

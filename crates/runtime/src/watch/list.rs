@@ -6,8 +6,9 @@ use http::Method;
 use model::object::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::sleep;
 
-use super::{Follower, Metadata, Named, Observed, escaped};
+use super::{FIRST_PAUSE, Follower, Metadata, Named, Observed, Wish, escaped};
 use crate::ApiError;
 
 const PAGE: usize = 500;
@@ -22,8 +23,8 @@ struct Page<'a> {
 
 impl<T> Follower<'_, T> {
     /// Shows every object and then the list; returns its version. A list whose pages expired half-way has named nothing:
-    /// the next one begins at the beginning.
-    pub(super) async fn list(&mut self, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
+    /// the next one begins at the beginning. Whoever sees the list may wish to see it again.
+    pub(super) async fn list(&mut self, see: &mut impl FnMut(Observed<T>) -> Wish) -> Result<String, ApiError> {
         see(Observed::Listing);
         let mut named = BTreeSet::new();
         let mut rest = String::new();
@@ -38,17 +39,21 @@ impl<T> Follower<'_, T> {
             rest = page.metadata.r#continue;
             if rest.is_empty() {
                 let version = page.metadata.resource_version;
-                see(Observed::Listed {
-                    named,
+                let wish = see(Observed::Listed {
+                    named: std::mem::take(&mut named),
                     version: version.as_str().into(),
                 });
-                return Ok(version);
+                if wish == Wish::Next {
+                    return Ok(version);
+                }
+                sleep(FIRST_PAUSE).await;
+                see(Observed::Listing);
             }
         }
     }
 
     /// Shows one object; who cannot be read is there nevertheless.
-    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>)) -> ObjectKey {
+    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>) -> Wish) -> ObjectKey {
         match (self.watched.read)(json.as_bytes()) {
             Ok(object) => {
                 let key = (self.watched.key)(&object);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Follower, Named, Observed, lines::Lines};
+use super::{Follower, Named, Observed, Wish, lines::Lines};
 use crate::{ApiError, api::with_causes};
 
 /// The server ends a watch after this long, or up to a minute earlier so that not all end at once.
@@ -35,7 +35,7 @@ struct Code {
 
 impl<T> Follower<'_, T> {
     /// Watches until the server no longer knows the version we have seen, or the kind.
-    pub(super) async fn watch(&mut self, mut version: String, see: &mut impl FnMut(Observed<T>)) -> ApiError {
+    pub(super) async fn watch(&mut self, mut version: String, see: &mut impl FnMut(Observed<T>) -> Wish) -> ApiError {
         loop {
             let began = Instant::now();
             let ended = self.connection(&mut version, see).await;
@@ -57,7 +57,7 @@ impl<T> Follower<'_, T> {
     }
 
     /// One connection, until the server ends it.
-    async fn connection(&mut self, version: &mut String, see: &mut impl FnMut(Observed<T>)) -> Result<(), ApiError> {
+    async fn connection(&mut self, version: &mut String, see: &mut impl FnMut(Observed<T>) -> Wish) -> Result<(), ApiError> {
         let seconds = WATCH.as_secs() - self.api.random().next() % SPREAD;
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",
@@ -90,7 +90,7 @@ impl<T> Follower<'_, T> {
         &mut self,
         line: &[u8],
         version: &mut String,
-        see: &mut impl FnMut(Observed<T>),
+        see: &mut impl FnMut(Observed<T>) -> Wish,
     ) -> Result<Line, ApiError> {
         let unreadable = |error| ApiError::unreadable(&Method::GET, &self.path, "a line of the watch", &error);
         let event: Event<'_> = serde_json::from_slice(line).map_err(unreadable)?;

@@ -225,3 +225,43 @@ fn a_selection_is_part_of_every_question() {
          fieldSelector=metadata.name%3Da&"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_believe_a_list_is_shown_it_again_before_the_watch() {
+    let (_sender, opened) = stream();
+    let (client, log) = scripted(vec![page(&[node("a", 1)], 7, ""), page(&[node("a", 1)], 8, ""), opened]);
+    let api = Api::new(client, "karpenter/1.15.0");
+    let watched = Watched {
+        resource: Resource::of::<Node>(),
+        read: Box::new(|bytes| serde_json::from_slice::<Node>(bytes)),
+        key: |node: &Node| node.metadata().key(),
+    };
+    let mut lists = 0;
+    let following = follow(&api, watched, |observed| {
+        let is_list = matches!(observed, Observed::Listed { .. });
+        lists += u32::from(is_list);
+        if is_list && lists == 1 {
+            Wish::ListAgain
+        } else {
+            Wish::Next
+        }
+    });
+    assert!(timeout(Duration::from_secs(5), following).await.is_err());
+    let asked = asked(&log);
+    assert_eq!((lists, asked.len()), (2, 3), "{asked:?}");
+    assert!(asked[2].contains("resourceVersion=8"), "{asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_the_server_has_not_come_to_is_listed_anew() {
+    let (_sender, opened) = stream();
+    let too_large = r#"{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 7"}"#;
+    let steps = vec![
+        page(&[node("a", 1)], 9, ""),
+        Step::Say(504, too_large.to_owned()),
+        page(&[node("a", 1)], 7, ""),
+        opened,
+    ];
+    let (seen, asked) = followed(5, steps).await;
+    assert_eq!(seen, ["+a", "listed 1", "+a", "listed 1"], "{asked:?}");
+}
