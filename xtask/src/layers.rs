@@ -121,7 +121,12 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "packing-bench",
-        sees: &["catalogue", "disruption", "model", "packing", "rig", "workloads"],
+        sees: &["catalogue", "model", "packing", "rig", "workloads"],
+        pure: false,
+    },
+    Layer {
+        name: "disruption-bench",
+        sees: &["api", "disruption", "model", "packing", "rig", "workloads"],
         pure: false,
     },
     Layer {
@@ -129,7 +134,7 @@ const LAYERS: &[Layer] = &[
         sees: &[
             "api",
             "catalogue",
-            "disruption",
+            "disruption-bench",
             "model",
             "packing",
             "packing-bench",

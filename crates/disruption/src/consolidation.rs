@@ -69,14 +69,34 @@ fn longest_prefix(
             .map(|candidate| candidate.reschedulable.len() as u64)
             .sum::<u64>();
         match together(world, &mut simulator, totals, prefix) {
-            Some(command) => {
+            Ok(command) => {
                 best = Some(command);
                 low = middle + 1;
             }
-            None => high = middle - 1,
+            Err(_) => high = middle - 1,
         }
     }
     best
+}
+
+/// What can be done with exactly these nodes.
+pub(crate) fn exactly(
+    world: &World<'_>,
+    stage: &Stage,
+    totals: &Totals,
+    mut candidates: Vec<Candidate>,
+) -> Result<Command, Rule> {
+    by_savings(&mut candidates);
+    let prepared = stage.consolidation(world.snapshot);
+    if prepared.has_no_pools() {
+        return Err(Rule::NoNodePools);
+    }
+    let [only] = candidates.as_slice() else {
+        return together(world, &mut prepared.simulator(), totals, &candidates);
+    };
+    let mut command = Crew::new(world, prepared).command(world, only)?;
+    command.scores = approved(totals, std::iter::once(only), command.saving).map_err(Rule::Balanced)?;
+    Ok(command)
 }
 
 /// What can be done with these nodes at once.
@@ -85,27 +105,27 @@ fn together(
     simulator: &mut Simulator<'_>,
     totals: &Totals,
     candidates: &[Candidate],
-) -> Option<Command> {
+) -> Result<Command, Rule> {
     let (rules, removed, same) = (
         Rules::of(world),
         Removed::of(candidates),
         same_type_prices(world, candidates),
     );
     let asked = simulator.ask(&trial::names(candidates), trial::moves(world), |after| {
-        let mut found = trial::consolidation(after, removed, &rules, Words::Unwanted).ok()?;
+        let mut found = trial::consolidation(after, removed, &rules, Words::Unwanted)?;
         if let Move::Replace(choices) = &mut found {
-            trial::without_same_type(after, choices, &same).ok()?;
+            trial::without_same_type(after, choices, &same)?;
         }
         let saving = Saving::between(removed.price, found.price());
-        let scores = approved(totals, candidates.iter(), saving).ok()?;
+        let scores = approved(totals, candidates.iter(), saving).map_err(Rule::Balanced)?;
         let mut command = trial::command(after, Method::MultiNodeConsolidation, candidates.to_vec(), &found);
-        if guard::check(world, &command).is_some() {
-            return None;
-        }
         command.scores = scores;
-        Some(command)
+        match guard::check(world, &command) {
+            Some(rule) => Err(rule),
+            None => Ok(command),
+        }
     });
-    asked.ok().flatten()
+    asked.map_err(|_| Rule::Leaving)?
 }
 
 /// The scores of a move, or those by which it is not worth it.

@@ -121,7 +121,7 @@ fn has_been_quiet(machine: &Machine<'_>, pool: &NodePool) -> Result<(), NotMine>
 }
 
 /// When a node will have been quiet for as long as its pool asks, if nothing happens.
-fn quiet_at(claim: &NodeClaim, pool: &NodePool) -> Option<Timestamp> {
+pub(crate) fn quiet_at(claim: &NodeClaim, pool: &NodePool) -> Option<Timestamp> {
     let after = pool.spec.disruption.consolidate_after.as_ref()?.span()?;
     let initialized = claim.condition(INITIALIZED)?;
     if initialized.status != ConditionStatus::True {

@@ -37,5 +37,5 @@ pub use guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT, loop
 pub use method::{Class, Decision, Method, Reason, TerminateFirst};
 pub use options::{Consolidation, Options};
 pub use refusal::{Event, Fix, Refusal, Rule, UnschedulablePods};
-pub use round::{Pass, Round, ask, decide, tracked_costs};
+pub use round::{Pass, Round, ask, consider, decide, tracked_costs};
 pub use validate::{Invalid, validate};

@@ -110,6 +110,33 @@ pub fn ask(method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options
     asked(&World::new(&marked, facts, options, now), &Stage::default(), method)
 }
 
+/// What would come of taking exactly these nodes by consolidation, whatever the budgets and the other candidates: the
+/// command, or the rule that is in the way.
+pub fn consider(
+    nodes: &[NodeName],
+    snapshot: &Snapshot,
+    facts: &Facts,
+    options: &Options,
+    now: Timestamp,
+) -> Result<Command, Rule> {
+    let marked = with_marks(snapshot, facts, now);
+    let (world, stage) = (World::new(&marked, facts, options, now), Stage::default());
+    let method = match nodes {
+        [_] => Method::SingleNodeConsolidation,
+        _ => Method::MultiNodeConsolidation,
+    };
+    let mut refusals = Vec::new();
+    let (all, mine) = candidates(&world, method, &mut refusals);
+    let (wanted, mut taken) = (nodes.iter().collect::<BTreeSet<_>>(), mine);
+    taken.retain(|candidate| wanted.contains(&candidate.node));
+    if taken.len() < wanted.len() {
+        let missing = |refusal: &Refusal| wanted.contains(&refusal.node);
+        let rule = refusals.into_iter().find(missing).map(|refusal| refusal.rule);
+        return Err(rule.unwrap_or(Rule::Unmanaged));
+    }
+    consolidation::exactly(&world, &stage, &Totals::of(&world, &all), taken)
+}
+
 fn is_asked(world: &World<'_>, method: Method) -> bool {
     match method {
         Method::Repair => world.gates().node_repair && !world.options.is_repair_legacy,
@@ -140,7 +167,7 @@ fn asked(world: &World<'_>, stage: &Stage, method: Method) -> Pass {
             Method::SingleNodeConsolidation => {
                 consolidation::single(world, stage, &Totals::of(world, &all), &mut draft, mine);
             }
-            Method::Repack => repack::decide(world, stage, &mut draft, mine),
+            Method::Repack => repack::decide(world, stage, &Totals::of(world, &all), &mut draft, mine),
         }
     }
     draft.pass(eligible)

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use model::{object::InstanceTypeName, object::NodeName, snapshot::Snapshot};
 
 use crate::{
+    balanced::Totals,
     budget::Budgets,
     candidate::Candidate,
     command::Command,
@@ -13,6 +14,7 @@ use crate::{
     facts::Facts,
     method::Method,
     options::Options,
+    repack,
     round::candidates,
     trial::{self, Rules, Stage, Words},
     world::{World, with_marks},
@@ -50,8 +52,8 @@ impl Invalid {
 
 /// Whether a command may still be carried out, by upstream's rules, on a later snapshot: what is left of it.
 ///
-/// Emptiness goes on with the nodes that are still empty; every other command goes on whole or not at all. Methods that
-/// upstream does not validate (repair and both drifts) are held to being candidates still.
+/// Emptiness goes on with the nodes that are still empty; m → n replacement is planned anew; every other command goes on
+/// as it is or not at all. Methods that upstream does not validate (repair and both drifts) are held to being candidates still.
 pub fn validate(
     command: &Command,
     snapshot: &Snapshot,
@@ -68,7 +70,14 @@ pub fn validate(
             all_there(command, &current)?;
             Ok(command.clone())
         }
-        _ => {
+        Method::Repack => {
+            all_there(command, &current)?;
+            within_budgets(&world, &current)?;
+            let (all, _) = candidates(&world, command.method, &mut Vec::new());
+            let again = repack::repacked(&world, &Stage::default(), &Totals::of(&world, &all), &current);
+            again.map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
+        }
+        Method::MultiNodeConsolidation | Method::SingleNodeConsolidation => {
             all_there(command, &current)?;
             within_budgets(&world, &current)?;
             simulates_alike(&world, command, &current)?;
