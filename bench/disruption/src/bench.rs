@@ -38,7 +38,13 @@ pub fn measure(input: &Input, runs: u32, threads: usize, with_reference: bool) -
     let mut pass = None;
     for _ in 0..runs.max(1) {
         let start = Instant::now();
-        let found = ask(Method::SingleNodeConsolidation, &input.snapshot, &facts, &Options { ..options.clone() }, now);
+        let found = ask(
+            Method::SingleNodeConsolidation,
+            &input.snapshot,
+            &facts,
+            &Options { ..options.clone() },
+            now,
+        );
         best = best.min(start.elapsed().as_secs_f64() * 1e3);
         pass = Some(found);
     }

@@ -96,8 +96,15 @@ fn buffered(input: &Input) -> Facts {
     let plan = packing::plan(&input.snapshot, &options);
     for node in &plan.existing {
         let fake = api::annotations::CAPACITY_BUFFER_FAKE_POD;
-        let count = node.pods.iter().filter(|pod| pod.metadata.annotations.get(fake).is_some()).count();
-        let id = input.snapshot.node(&node.name).and_then(|node| node.spec.provider_id.clone());
+        let count = node
+            .pods
+            .iter()
+            .filter(|pod| pod.metadata.annotations.get(fake).is_some())
+            .count();
+        let id = input
+            .snapshot
+            .node(&node.name)
+            .and_then(|node| node.spec.provider_id.clone());
         if let Some(id) = id.filter(|_| count > 0) {
             facts.buffer_pods.insert(id, count);
         }
@@ -107,7 +114,11 @@ fn buffered(input: &Input) -> Facts {
 
 fn judge(input: &Input, facts: &Facts, ours: &Pass, theirs: &reference::Method) -> Verdict {
     if ours.eligible != theirs.candidates.len() {
-        return Verdict::Different(format!("{} candidates, upstream has {}", ours.eligible, theirs.candidates.len()));
+        return Verdict::Different(format!(
+            "{} candidates, upstream has {}",
+            ours.eligible,
+            theirs.candidates.len()
+        ));
     }
     if let Some(difference) = budgets(ours, theirs) {
         return Verdict::Different(difference);
@@ -124,8 +135,11 @@ fn judge(input: &Input, facts: &Facts, ours: &Pass, theirs: &reference::Method) 
 
 fn budgets(ours: &Pass, theirs: &reference::Method) -> Option<String> {
     let ours = ours.budgets.as_ref()?;
-    let found: BTreeMap<String, u64> =
-        ours.pools.iter().map(|(pool, budget)| (pool.to_string(), u64::from(budget.remaining()))).collect();
+    let found: BTreeMap<String, u64> = ours
+        .pools
+        .iter()
+        .map(|(pool, budget)| (pool.to_string(), u64::from(budget.remaining())))
+        .collect();
     (found != theirs.budgets).then(|| format!("budgets {found:?}, upstream {:?}", theirs.budgets))
 }
 
@@ -148,8 +162,11 @@ fn is_alike(ours: &Command, theirs: &CommandOf) -> bool {
         .filter_map(|replacement| replacement.planned())
         .map(|claim| types(&mut claim.options.iter().map(ToString::to_string)))
         .collect();
-    let their_types: Vec<BTreeSet<String>> =
-        theirs.replacements.iter().map(|claim| types(&mut claim.instance_types.iter().cloned())).collect();
+    let their_types: Vec<BTreeSet<String>> = theirs
+        .replacements
+        .iter()
+        .map(|claim| types(&mut claim.instance_types.iter().cloned()))
+        .collect();
     #[expect(clippy::cast_precision_loss, reason = "compared to the cent")]
     let saving = ours.saving.0 as f64 / 1e12;
     ours.decision().as_str() == theirs.decision && our_types == their_types && (saving - theirs.savings).abs() < 1e-6
@@ -157,12 +174,18 @@ fn is_alike(ours: &Command, theirs: &CommandOf) -> bool {
 
 /// Both act, on different nodes: fine if upstream's nodes would have done for us, and equal savings left the order open.
 fn tie(input: &Input, facts: &Facts, theirs: &reference::Method, ours: &Command, upstream: &CommandOf) -> Verdict {
-    let named: Vec<NodeName> = upstream.candidates.iter().map(|name| NodeName::from(name.as_str())).collect();
+    let named: Vec<NodeName> = upstream
+        .candidates
+        .iter()
+        .map(|name| NodeName::from(name.as_str()))
+        .collect();
     let now = input.snapshot.taken_at();
     match consider(&named, &input.snapshot, facts, &options(), now) {
-        Ok(command) if !is_alike(&command, upstream) => {
-            Verdict::Different(format!("same nodes, other outcome: {} against {}", command.text(), described(upstream)))
-        }
+        Ok(command) if !is_alike(&command, upstream) => Verdict::Different(format!(
+            "same nodes, other outcome: {} against {}",
+            command.text(),
+            described(upstream)
+        )),
         Err(rule) => Verdict::Different(format!("we refuse {}: {rule:?}", described(upstream))),
         Ok(_) if !has_ties(theirs) => Verdict::Different(format!("{} against {}", ours.text(), described(upstream))),
         Ok(_) => Verdict::Tie("nodes that save alike, or pools in random order"),
@@ -176,7 +199,11 @@ fn tie_of_order(
     theirs: &reference::Method,
     upstream: &CommandOf,
 ) -> Verdict {
-    let named: Vec<NodeName> = upstream.candidates.iter().map(|name| NodeName::from(name.as_str())).collect();
+    let named: Vec<NodeName> = upstream
+        .candidates
+        .iter()
+        .map(|name| NodeName::from(name.as_str()))
+        .collect();
     let found = consider(&named, &input.snapshot, facts, &options(), input.snapshot.taken_at());
     let is_multi = ours.method == Method::MultiNodeConsolidation;
     match found {
@@ -188,15 +215,25 @@ fn tie_of_order(
 }
 
 fn described(command: &CommandOf) -> String {
-    format!("{} {:?} saving {}", command.decision, command.candidates, command.savings)
+    format!(
+        "{} {:?} saving {}",
+        command.decision, command.candidates, command.savings
+    )
 }
 
 /// Whether the order of the candidates is open: two save alike, or there are several pools.
 fn has_ties(method: &reference::Method) -> bool {
-    let mut ratios: Vec<f64> =
-        method.candidates.iter().map(|candidate| candidate.price / candidate.disruption_cost).collect();
+    let mut ratios: Vec<f64> = method
+        .candidates
+        .iter()
+        .map(|candidate| candidate.price / candidate.disruption_cost)
+        .collect();
     ratios.sort_by(f64::total_cmp);
-    let pools: BTreeSet<&str> = method.candidates.iter().map(|candidate| candidate.node_pool.as_str()).collect();
+    let pools: BTreeSet<&str> = method
+        .candidates
+        .iter()
+        .map(|candidate| candidate.node_pool.as_str())
+        .collect();
     ratios.windows(2).any(|pair| (pair[0] - pair[1]).abs() <= 1e-12) || (method.name == "single" && pools.len() > 1)
 }
 
@@ -224,11 +261,15 @@ fn words(ours: &Pass, theirs: &reference::Method) -> Verdict {
 }
 
 fn is_compared(text: &str) -> bool {
-    text.starts_with("Unconsolidatable") || text.starts_with("DisruptionBlocked: N") || text.starts_with("DisruptionBlocked: P")
+    text.starts_with("Unconsolidatable")
+        || text.starts_with("DisruptionBlocked: N")
+        || text.starts_with("DisruptionBlocked: P")
 }
 
 /// Which pods are named first is random upstream, and so are the words about each where several NodePools refuse.
 fn is_same_text(ours: &str, theirs: &str) -> bool {
     const PODS: &str = "Unconsolidatable: Not all pods would schedule, ";
-    ours == theirs || (ours.starts_with(PODS) && theirs.starts_with(PODS)) || theirs.starts_with("DisruptionBlocked: No allowed")
+    ours == theirs
+        || (ours.starts_with(PODS) && theirs.starts_with(PODS))
+        || theirs.starts_with("DisruptionBlocked: No allowed")
 }

@@ -87,7 +87,11 @@ fn compare(args: &Differential) -> Result<ExitCode> {
         std::fs::remove_file(&input.file)?;
     }
     println!("{same} same, {ties} ties, {different} different; upstream acts in {acts}");
-    Ok(if different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if different == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 #[expect(clippy::print_stdout, reason = "a command's answer")]
@@ -102,7 +106,8 @@ fn measure(args: &Bench) -> Result<()> {
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
         } else {
-            let or_dash = |number: Option<f64>, digits: usize| number.map_or("–".to_owned(), |n| format!("{n:.digits$}"));
+            let or_dash =
+                |number: Option<f64>, digits: usize| number.map_or("–".to_owned(), |n| format!("{n:.digits$}"));
             println!(
                 "{:>5}  {:>6}  {:>10}  {:>7.1}  {:>12}  {}",
                 row.nodes,

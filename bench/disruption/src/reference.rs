@@ -81,7 +81,11 @@ pub fn consolidate(file: &Path) -> Result<Consolidation> {
     let output = Command::new(&program).arg("consolidate").arg(file).output();
     let output = output.with_context(|| format!("cannot run {}", program.display()))?;
     if !output.status.success() {
-        bail!("the oracle on {}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "the oracle on {}: {}",
+            file.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     serde_json::from_slice(&output.stdout).with_context(|| format!("the oracle's answer on {}", file.display()))
 }

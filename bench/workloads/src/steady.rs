@@ -83,6 +83,9 @@ mod tests {
     #[test]
     fn a_steady_fleet_has_the_nodes_and_pods_asked_for() {
         let snapshot = fleet(8, 20);
-        assert_eq!((snapshot.of_kind("Node").count(), snapshot.of_kind("Pod").count()), (8, 160));
+        assert_eq!(
+            (snapshot.of_kind("Node").count(), snapshot.of_kind("Pod").count()),
+            (8, 160)
+        );
     }
 }

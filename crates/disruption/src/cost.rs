@@ -108,3 +108,78 @@ pub(crate) fn compare_savings(a: (Price, Cost), b: (Price, Cost)) -> Ordering {
     let product = |price: Price, cost: Cost| u128::from(price.picos()) * u128::from(cost.0.max(0).unsigned_abs());
     product(a.0, b.1).cmp(&product(b.0, a.1))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(annotations: &Value, priority: &Value) -> Pod {
+        let pod = json!({ "metadata": { "name": "p", "annotations": annotations }, "spec": { "priority": priority } });
+        serde_json::from_value(pod).unwrap()
+    }
+
+    #[test]
+    fn a_pod_costs_one_and_what_its_owner_and_its_priority_add() {
+        const OWN: &str = "karpenter.sh/disruption-cost";
+        const OTHER: &str = "controller.kubernetes.io/pod-deletion-cost";
+        let cases = [
+            (json!({}), json!(null), 1.0),
+            (json!({ OWN: "134217728" }), json!(null), 2.0),
+            (json!({ OTHER: "134217728" }), json!(null), 2.0),
+            (json!({ OWN: "-134217728", OTHER: "134217728" }), json!(null), 0.0),
+            (json!({ OWN: "much", OTHER: "134217728" }), json!(null), 1.0),
+            (json!({ OWN: "1.5" }), json!(null), 1.0),
+            (json!({ OWN: "2147483648" }), json!(null), 1.0),
+            (json!({ OWN: "2147483647" }), json!(null), 10.0),
+            (json!({ OWN: "-2147483648" }), json!(null), -10.0),
+            (json!({}), json!(33_554_432), 2.0),
+            (json!({}), json!(1_000_000_000), 10.0),
+            (json!({}), json!(-33_554_432), 0.0),
+        ];
+        for (annotations, priority, expected) in cases {
+            let cost = eviction_cost(&pod(&annotations, &priority), &FeatureGates::default()).to_f64();
+            assert!((cost - expected).abs() < 1e-6, "{annotations} {priority}: {cost}");
+        }
+    }
+
+    #[test]
+    fn costs_that_a_controller_writes_are_not_the_owners_word() {
+        let gates = FeatureGates {
+            pod_deletion_cost_management: true,
+            ..FeatureGates::default()
+        };
+        let written = pod(
+            &json!({ "controller.kubernetes.io/pod-deletion-cost": "134217728" }),
+            &json!(null),
+        );
+        assert_eq!(eviction_cost(&written, &gates), Cost::NODE);
+    }
+
+    #[test]
+    fn cheap_pods_make_no_node_cheaper() {
+        let cheap = pod(&json!({ "karpenter.sh/disruption-cost": "-2147483648" }), &json!(null));
+        let usual = pod(&json!({}), &json!(null));
+        let gates = FeatureGates::default();
+        assert_eq!(reschedule_cost([&cheap], &gates), Cost::NODE);
+        assert_eq!(reschedule_cost([&cheap, &usual], &gates), Cost::NODE + Cost::NODE);
+    }
+
+    #[test]
+    fn a_node_near_its_end_costs_less_to_disturb() {
+        let claim = |expire_after: &str| -> NodeClaim {
+            let claim = json!({
+                "metadata": { "name": "c", "creationTimestamp": "2026-11-16T10:00:00Z" },
+                "spec": { "requirements": [], "expireAfter": expire_after },
+            });
+            serde_json::from_value(claim).unwrap()
+        };
+        let now = "2026-11-16T13:00:00Z".parse().unwrap();
+        let pods = [pod(&json!({}), &json!(null)), pod(&json!({}), &json!(null))];
+        for (expire_after, expected) in [("Never", 2.0), ("4h", 0.5), ("2h", 0.0)] {
+            let cost = disruption_cost(pods.iter(), &claim(expire_after), &FeatureGates::default(), now).to_f64();
+            assert!((cost - expected).abs() < 1e-6, "{expire_after}: {cost}");
+        }
+    }
+}

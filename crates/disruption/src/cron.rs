@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_time_zone_moves_hits_with_its_summer() {
-        let zone = TimeZone::get("Europe/Vienna").unwrap();
+        let zone = crate::budget::zone_named("Europe/Vienna").unwrap();
         let cron = Cron::parse("0 9 * * *").unwrap();
         let hit = |after: &str| cron.next(at(after), &zone).unwrap().to_string();
         assert_eq!(hit("2026-11-16T00:00:00Z"), "2026-11-16T08:00:00Z");

@@ -12,7 +12,6 @@ use model::object::{ConditionStatus, NodeClaim, NodePool, NodePoolName};
 use crate::{
     candidate::Candidate,
     cost::compare_savings,
-    facts::RepairAction,
     method::Method,
     refusal::Rule,
     world::{Machine, World},
@@ -145,7 +144,6 @@ fn needs_repair(world: &World<'_>, machine: &Machine<'_>, candidate: &Candidate)
     if candidate.has_pod_blockers && repair.drain_bound.is_none() && !has_bound {
         return Err(NotMine::Because(Rule::UnboundedDrain));
     }
-    debug_assert!(matches!(repair.action, RepairAction::Reboot | RepairAction::Replace));
     Ok(())
 }
 

@@ -157,7 +157,11 @@ pub(crate) fn requests_digest(candidates: &[Candidate]) -> u64 {
         .map(|pod| format!("{}/{:?}", pod.metadata.namespace, pod.spec.resources().requests()))
         .collect();
     shapes.sort_unstable();
-    let bytes = shapes.iter().flat_map(|shape| shape.bytes());
+    digest(shapes.iter().flat_map(|shape| shape.bytes()))
+}
+
+/// A number for some bytes, the same on every machine.
+pub(crate) fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(FNV_START, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(FNV_STEP)
     })

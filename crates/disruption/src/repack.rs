@@ -44,16 +44,13 @@ const MOST_TOGETHER: usize = 100;
 const MOST_PLANNED: usize = 4;
 
 /// The set of nodes whose going saves most for what it disturbs, with the nodes that come instead.
-pub(crate) fn decide(
-    world: &World<'_>,
-    stage: &Stage,
-    totals: &Totals,
-    draft: &mut Draft,
-    candidates: Vec<Candidate>,
-) {
+pub(crate) fn decide(world: &World<'_>, stage: &Stage, totals: &Totals, draft: &mut Draft, candidates: Vec<Candidate>) {
     let mut purse = draft.purse();
     let offered = candidates.len();
-    let open: Vec<Candidate> = candidates.into_iter().filter(|candidate| purse.left(&candidate.node_pool) > 0).collect();
+    let open: Vec<Candidate> = candidates
+        .into_iter()
+        .filter(|candidate| purse.left(&candidate.node_pool) > 0)
+        .collect();
     let is_constrained = open.len() < offered;
     if open.is_empty() || is_unsettled(world) || stage.consolidation(world.snapshot).has_no_pools() {
         return;
@@ -72,7 +69,12 @@ pub(crate) fn decide(
     }
     purse = draft.purse();
     match best {
-        Some(command) if command.candidates.iter().all(|candidate| purse.take(&candidate.node_pool)) => {
+        Some(command)
+            if command
+                .candidates
+                .iter()
+                .all(|candidate| purse.take(&candidate.node_pool)) =>
+        {
             draft.commands.push(command);
         }
         _ => draft.settle(world, is_constrained),
@@ -81,7 +83,10 @@ pub(crate) fn decide(
 
 /// While pods wait or nodes go, the fleet is not what it will be.
 fn is_unsettled(world: &World<'_>) -> bool {
-    let is_leaving = world.machines.iter().any(|machine| machine.member.is_managed() && machine.member.is_leaving());
+    let is_leaving = world
+        .machines
+        .iter()
+        .any(|machine| machine.member.is_managed() && machine.member.is_leaving());
     is_leaving || world.snapshot.provisionable_pods().next().is_some()
 }
 
@@ -112,7 +117,11 @@ impl Fleet {
 fn is_better(world: &World<'_>, command: &Command, than: &Command) -> bool {
     let fleet = Fleet::of(world);
     let worth = |command: &Command| {
-        let cost = command.candidates.iter().map(|candidate| candidate.reschedule_cost).sum();
+        let cost = command
+            .candidates
+            .iter()
+            .map(|candidate| candidate.reschedule_cost)
+            .sum();
         fleet.worth(command.saving.0, cost)
     };
     worth(command) > worth(than)
@@ -180,8 +189,10 @@ fn lengths(most: usize) -> Vec<usize> {
 /// By waste, by waste for what is disturbed, by the share of the price that is waste.
 fn rankings(world: &World<'_>, candidates: &[Candidate]) -> Vec<Vec<Candidate>> {
     let rates = Rates::of(world);
-    let waste: BTreeMap<&NodeName, i128> =
-        candidates.iter().map(|candidate| (&candidate.node, rates.waste(candidate))).collect();
+    let waste: BTreeMap<&NodeName, i128> = candidates
+        .iter()
+        .map(|candidate| (&candidate.node, rates.waste(candidate)))
+        .collect();
     let of = |candidate: &Candidate| waste.get(&candidate.node).copied().unwrap_or(0);
     let by = |order: &dyn Fn(&Candidate, &Candidate) -> Ordering| {
         let mut ranking = candidates.to_vec();
@@ -266,9 +277,12 @@ pub(crate) fn repacked(
     totals: &Totals,
     candidates: &[Candidate],
 ) -> Result<Command, Rule> {
+    // The same set is the same command, whichever ranking it comes from.
+    let mut candidates = candidates.to_vec();
+    candidates.sort_by(|a, b| a.node.cmp(&b.node));
     let removed: Price = candidates.iter().map(|candidate| candidate.price).sum();
-    let quick = quick_plan(world, stage, candidates);
-    let thorough = thorough_plan(world, candidates);
+    let quick = quick_plan(world, stage, &candidates);
+    let thorough = thorough_plan(world, &candidates);
     let plan = match (quick, thorough) {
         (Ok(quick), Some(thorough)) if quick.price() <= thorough.price() => quick,
         (_, Some(thorough)) => thorough,
@@ -280,15 +294,17 @@ pub(crate) fn repacked(
         return Err(Rule::NotCheaper);
     }
     let claims = affordable(world, &plan, removed)?;
-    let everybody: Vec<&Candidate> = candidates.iter().collect();
-    let scores = totals.scores(&everybody, saving);
+    let scores = totals.scores(&candidates.iter().collect::<Vec<_>>(), saving);
     if scores.iter().any(|score| !score.is_approved) {
         return Err(Rule::Balanced(scores));
     }
     let command = Command {
         method: Method::Repack,
-        candidates: candidates.to_vec(),
-        replacements: claims.iter().map(|claim| Replacement::Planned(Box::new(claim.clone()))).collect(),
+        candidates,
+        replacements: claims
+            .iter()
+            .map(|claim| Replacement::Planned(Box::new(claim.clone())))
+            .collect(),
         plan: Plan { claims, ..plan },
         terminate_first: None,
         is_reboot: false,
@@ -327,7 +343,9 @@ fn thorough_plan(world: &World<'_>, candidates: &[Candidate]) -> Option<Plan> {
 /// The snapshot in which these nodes go.
 fn without(world: &World<'_>, candidates: &[Candidate]) -> Snapshot {
     let claims = &world.snapshot.objects().node_claims;
-    let going = candidates.iter().filter_map(|candidate| claims.find("", candidate.claim.as_str()));
+    let going = candidates
+        .iter()
+        .filter_map(|candidate| claims.find("", candidate.claim.as_str()));
     let going: Vec<Arc<NodeClaim>> = going
         .map(|claim| {
             let mut going = NodeClaim::clone(claim);
@@ -335,7 +353,9 @@ fn without(world: &World<'_>, candidates: &[Candidate]) -> Snapshot {
             Arc::new(going)
         })
         .collect();
-    world.snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(going))
+    world
+        .snapshot
+        .overlaid(|objects| objects.node_claims = objects.node_claims.with(going))
 }
 
 /// Whether a node is up, and has been quiet for long enough to take pods of others.
@@ -345,7 +365,11 @@ fn is_settled(world: &World<'_>, node: &NodeName) -> bool {
         return false;
     };
     let pool = machine.node_pool().and_then(|pool| world.pool(&pool));
-    let quiet = machine.member.claim.zip(pool).and_then(|(claim, pool)| quiet_at(claim, pool));
+    let quiet = machine
+        .member
+        .claim
+        .zip(pool)
+        .and_then(|(claim, pool)| quiet_at(claim, pool));
     machine.member.is_initialized() && quiet.is_none_or(|quiet| quiet <= world.now)
 }
 
@@ -373,15 +397,22 @@ fn narrowed(
     limit: Price,
     vocabulary: &mut Vocabulary,
 ) -> Result<PlannedClaim, Rule> {
-    let is_spot = claim.cheapest.as_ref().is_some_and(|launch| launch.capacity_type.as_deref() == Some(CAPACITY_TYPE_SPOT));
+    let is_spot = claim
+        .cheapest
+        .as_ref()
+        .is_some_and(|launch| launch.capacity_type.as_deref() == Some(CAPACITY_TYPE_SPOT));
     let mut narrowed = claim.clone();
     if is_spot {
         narrowed.constraints = pinned_to_spot(claim);
     }
     let requirements = Requirements::from_specs(narrowed.constraints.iter(), vocabulary);
+    let vocabulary = &*vocabulary;
     let is_affordable = |name: &InstanceTypeName| {
         let it = world.instance_type(&claim.node_pool, name.as_str());
-        let launchable = it.into_iter().flat_map(|it| it.offerings.iter()).filter(|it: &&Offering| it.is_launchable(vocabulary));
+        let launchable = it
+            .into_iter()
+            .flat_map(|it| it.offerings.iter())
+            .filter(|it: &&Offering| it.is_launchable(vocabulary));
         worst_launch_price(launchable, &requirements, vocabulary).is_some_and(|worst| worst <= limit)
     };
     let names = &claim.options.names;

@@ -91,7 +91,10 @@ impl Cluster {
 
     /// The pool of a name with these changes.
     pub fn pool(mut self, name: &str, over: Value) -> Self {
-        let known = self.objects.iter_mut().find(|object| object["kind"] == "NodePool" && object["metadata"]["name"] == name);
+        let known = self
+            .objects
+            .iter_mut()
+            .find(|object| object["kind"] == "NodePool" && object["metadata"]["name"] == name);
         match known {
             Some(known) => merge(known, over),
             None => self.objects.push(pool(name, over)),
@@ -107,12 +110,16 @@ impl Cluster {
     /// A machine with changes to its node and its claim.
     pub fn machine(mut self, name: &str, it: &str, node_over: Value, claim_over: Value) -> Self {
         let known = self.types.iter().find(|known| known["name"] == it);
-        let capacity = known.map_or_else(|| json!({ "cpu": "1", "memory": "64Gi", "pods": "110" }), |it| it["capacity"].clone());
+        let capacity = known.map_or_else(
+            || json!({ "cpu": "1", "memory": "64Gi", "pods": "110" }),
+            |it| it["capacity"].clone(),
+        );
         let labels = json!({
             "karpenter.sh/nodepool": "default", TYPE: it, CAPACITY: "on-demand", ZONE: "a",
             "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
         });
-        let condition = |kind: &str| json!({ "type": kind, "status": "True", "reason": kind, "lastTransitionTime": LONG_AGO });
+        let condition =
+            |kind: &str| json!({ "type": kind, "status": "True", "reason": kind, "lastTransitionTime": LONG_AGO });
         let mut node = json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": { "name": name, "labels": labels },
@@ -229,6 +236,10 @@ pub fn texts(commands: &[Command]) -> Vec<String> {
 
 /// The types a command's only replacement may become, in order.
 pub fn types_of(command: &Command) -> Vec<String> {
-    let claim = command.replacements.first().and_then(|replacement| replacement.planned()).unwrap();
+    let claim = command
+        .replacements
+        .first()
+        .and_then(|replacement| replacement.planned())
+        .unwrap();
     claim.options.iter().map(ToString::to_string).collect()
 }

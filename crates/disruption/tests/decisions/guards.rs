@@ -23,13 +23,25 @@ fn slightly_cheaper() -> Cluster {
 
 #[test]
 fn a_pool_may_ask_for_a_least_saving_in_percent_or_in_dollars_a_month() {
-    let annotated = |key: &str, value: &str| slightly_cheaper().pool("default", json!({ "metadata": { "annotations": { key: value } } }));
-    assert_eq!(slightly_cheaper().ask(Method::SingleNodeConsolidation).commands.len(), 1);
+    let annotated = |key: &str, value: &str| {
+        slightly_cheaper().pool("default", json!({ "metadata": { "annotations": { key: value } } }))
+    };
+    assert_eq!(
+        slightly_cheaper().ask(Method::SingleNodeConsolidation).commands.len(),
+        1
+    );
     for (key, enough, too_much) in [
         ("dovetail.dev/minimum-saving-percent", "3", "4"),
         ("dovetail.dev/minimum-saving-monthly", "170", "180"),
     ] {
-        assert_eq!(annotated(key, enough).ask(Method::SingleNodeConsolidation).commands.len(), 1, "{key}");
+        assert_eq!(
+            annotated(key, enough)
+                .ask(Method::SingleNodeConsolidation)
+                .commands
+                .len(),
+            1,
+            "{key}"
+        );
         let stopped = annotated(key, too_much);
         assert!(matches!(rule(&stopped), Rule::MinimumSaving { .. }), "{key}");
         let mut faithful = stopped;
@@ -56,7 +68,10 @@ fn a_pool_that_went_there_and_back_for_the_same_pods_is_frozen() {
     assert!(looping_pools(&cluster.facts).is_empty(), "for other pods");
     cluster.facts.past_moves = vec![moved("t8", "u8", 1), moved("u8", "t8", 1)];
     assert_eq!(rule(&cluster), Rule::LoopGuard);
-    let off = cluster.pool("default", json!({ "metadata": { "annotations": { "dovetail.dev/loop-guard": "off" } } }));
+    let off = cluster.pool(
+        "default",
+        json!({ "metadata": { "annotations": { "dovetail.dev/loop-guard": "off" } } }),
+    );
     assert_eq!(off.ask(Method::SingleNodeConsolidation).commands.len(), 1);
 }
 
@@ -73,7 +88,11 @@ fn a_pool_whose_replacements_do_not_come_up_is_not_replaced_any_more() {
 #[test]
 fn a_node_that_ends_soon_is_not_replaced_for_pennies() {
     let mut cluster = slightly_cheaper();
-    let claim = cluster.objects.iter_mut().find(|object| object["kind"] == "NodeClaim").unwrap();
+    let claim = cluster
+        .objects
+        .iter_mut()
+        .find(|object| object["kind"] == "NodeClaim")
+        .unwrap();
     // Created two hours ago: an hour is left, in which three percent do not pay for five minutes of double running.
     claim["spec"]["expireAfter"] = "3h".into();
     assert_eq!(rule(&cluster), Rule::MovingCost);

@@ -10,7 +10,11 @@ fn again(command: &Command, cluster: &Cluster) -> Result<Command, Invalid> {
 }
 
 fn two() -> Cluster {
-    cluster().node("a", "t2").node("b", "t8").pod("p", "a", "1").pod("q", "b", "1")
+    cluster()
+        .node("a", "t2")
+        .node("b", "t8")
+        .pod("p", "a", "1")
+        .pod("q", "b", "1")
 }
 
 fn first(cluster: &Cluster, method: Method) -> Command {
@@ -32,7 +36,10 @@ fn a_node_that_is_no_candidate_any_more_ends_its_command_as_churn() {
     let protected = json!({ "metadata": { "annotations": { "karpenter.sh/do-not-disrupt": "true" } } });
     let changed = two().pod_with("r", "b", "1", protected);
     let invalid = again(&command, &changed).unwrap_err();
-    assert_eq!((invalid.label(), invalid.to_string()), ("churn", "1 candidates are no longer valid".to_owned()));
+    assert_eq!(
+        (invalid.label(), invalid.to_string()),
+        ("churn", "1 candidates are no longer valid".to_owned())
+    );
     assert_eq!(
         command.rejected_message(&"b".into(), &invalid),
         "Consolidation rejected: delete: [b], reason: churn (savings: $8.00)"
@@ -42,7 +49,10 @@ fn a_node_that_is_no_candidate_any_more_ends_its_command_as_churn() {
 #[test]
 fn a_budget_that_closed_ends_a_command() {
     let command = first(&two(), Method::SingleNodeConsolidation);
-    let closed = two().pool("default", json!({ "spec": { "disruption": { "budgets": [{ "nodes": "0" }] } } }));
+    let closed = two().pool(
+        "default",
+        json!({ "spec": { "disruption": { "budgets": [{ "nodes": "0" }] } } }),
+    );
     assert_eq!(again(&command, &closed), Err(Invalid::Budget));
 }
 
@@ -51,7 +61,10 @@ fn pods_that_would_go_elsewhere_end_a_command() {
     let command = first(&two(), Method::SingleNodeConsolidation);
     let fuller = two().pod("r", "a", "900m");
     let invalid = again(&command, &fuller).unwrap_err();
-    assert_eq!(invalid, Invalid::Scheduling("scheduling simulation produced new results".to_owned()));
+    assert_eq!(
+        invalid,
+        Invalid::Scheduling("scheduling simulation produced new results".to_owned())
+    );
 }
 
 #[test]
@@ -74,6 +87,9 @@ fn empty_nodes_that_stayed_empty_go_without_the_others() {
         busy = busy.pod(&format!("p-{node}"), node, "1");
     }
     assert_eq!(again(&command, &busy), Err(Invalid::Churn(3)));
-    let closed = cluster.pool("default", json!({ "spec": { "disruption": { "budgets": [{ "nodes": "0" }] } } }));
+    let closed = cluster.pool(
+        "default",
+        json!({ "spec": { "disruption": { "budgets": [{ "nodes": "0" }] } } }),
+    );
     assert_eq!(again(&command, &closed), Err(Invalid::Budget));
 }
