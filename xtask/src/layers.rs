@@ -49,6 +49,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "disruption",
+        sees: &["api", "model", "packing", "scheduler"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -75,7 +80,16 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "controllers",
-        sees: &["api", "model", "packing", "scheduler", "state", "cloud", "runtime"],
+        sees: &[
+            "api",
+            "model",
+            "packing",
+            "scheduler",
+            "disruption",
+            "state",
+            "cloud",
+            "runtime",
+        ],
         pure: false,
     },
     Layer {
@@ -87,6 +101,7 @@ const LAYERS: &[Layer] = &[
             "cloud",
             "cloud-kwok",
             "controllers",
+            "disruption",
             "packing",
             "runtime",
             "scheduler",
@@ -106,7 +121,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "packing-bench",
-        sees: &["catalogue", "model", "packing", "rig", "workloads"],
+        sees: &["catalogue", "disruption", "model", "packing", "rig", "workloads"],
         pure: false,
     },
     Layer {
@@ -114,6 +129,7 @@ const LAYERS: &[Layer] = &[
         sees: &[
             "api",
             "catalogue",
+            "disruption",
             "model",
             "packing",
             "packing-bench",
