@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
     apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_one_node_per_claim, await_ready,
-    await_request, claims, cluster, count, delete, delete_pool, forget_leader, nodes, requests, start,
+    await_nodes, await_request, claims, cluster, consolidate, count, delete, delete_pool, forget_leader, nodes, requests, start,
     start_as_account, start_upstream,
 };
 use serde_json::Value;
@@ -20,6 +20,30 @@ fn a_deployment_gets_the_nodes_it_needs_and_they_go_with_their_pool() -> Result<
     await_one_node_per_claim(client)?;
     delete(client, "default", "web")?;
     await_nothing_left(client)
+}
+
+#[test]
+fn after_a_scale_in_the_pods_that_are_left_run_on_fewer_nodes() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    apply_role(client)?;
+    let _controller = start_as_account(&cluster, "dovetail")?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    // Of these no two share a node: the largest type has 256 cores.
+    apply_deployment(client, "web", 4, "140")?;
+    await_ready(client, "web", 4)?;
+    await_nodes(client, 4)?;
+    consolidate(client, "default")?;
+    apply_deployment(client, "web", 1, "140")?;
+    await_nodes(client, 1)?;
+    await_ready(client, "web", 1)?;
+    let refused: Vec<_> = requests(&cluster)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .collect();
+    ensure!(refused.is_empty(), "refused: {refused:?}");
+    Ok(())
 }
 
 #[test]

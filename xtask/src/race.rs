@@ -4,6 +4,7 @@
 //! is read from the API server's audit log, not from the controller.
 
 mod audit;
+mod scale_in;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,9 @@ pub(crate) struct Race {
     /// Settings of ours, such as STEERING=off; each is a contender of its own
     #[arg(long = "with")]
     with: Vec<String>,
+    /// Then take this share of the pods away, and measure the fleet once it has settled
+    #[arg(long, value_name = "SHARE")]
+    scale_in: Option<f64>,
     /// Rows as JSON lines
     #[arg(long)]
     json: bool,
@@ -67,6 +71,8 @@ struct Row {
     cpu_s: f64,
     api_writes: usize,
     writes: BTreeMap<String, usize>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    scale_in: Option<scale_in::Settled>,
 }
 
 struct Contender {
@@ -81,7 +87,7 @@ pub(crate) fn run(race: &Race) -> Result<ExitCode> {
     let contenders = contenders(race)?;
     for seed in &race.seeds {
         for contender in &contenders {
-            let row = one(&upstream, contender, race.pods, *seed)
+            let row = one(&upstream, contender, race, *seed)
                 .with_context(|| format!("{} on mixed-{}-{seed}", contender.name, race.pods))?;
             show(&row, race.json)?;
         }
@@ -127,7 +133,8 @@ fn release_build() -> Result<PathBuf> {
     Ok(workspace().join("target/release/dovetail").canonicalize()?)
 }
 
-fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Result<Row> {
+fn one(upstream: &Upstream, contender: &Contender, race: &Race, seed: u64) -> Result<Row> {
+    let pods = race.pods;
     let cluster = Cluster::builder().kwok(upstream.stages().to_vec()).audit().start()?;
     for folder in upstream.crds(Suite::Regression) {
         install(&cluster, &folder)?;
@@ -169,6 +176,8 @@ fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Resu
     let nodes = cluster.client().get("/api/v1/nodes")?.unwrap_or_default();
     let (rss_mb, cpu_s) = usage.finish();
     let writes = Writes::read(&cluster.logs().join("audit.log"))?;
+    let usd_h = price(&nodes)?;
+    let scale_in = race.scale_in.map(|share| scale_in::run(&cluster, &mut process, &deployments, share));
     Ok(Row {
         controller: contender.name.clone(),
         workload: format!("mixed-{pods}-{seed}"),
@@ -177,11 +186,12 @@ fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Resu
         last_s: round(last),
         claims_s: round(writes.claims_s),
         nodes: items(&nodes).count(),
-        usd_h: price(&nodes)?,
+        usd_h,
         rss_mb: round(rss_mb),
         cpu_s: round(cpu_s),
         api_writes: writes.by_resource.values().sum(),
         writes: writes.by_resource,
+        scale_in: scale_in.transpose()?,
     })
 }
 
@@ -314,5 +324,8 @@ fn show(row: &Row, as_json: bool) -> Result<()> {
         row.api_writes,
         row.writes
     );
+    if let Some(settled) = &row.scale_in {
+        println!("{:<24} {settled:?}", "");
+    }
     Ok(())
 }

@@ -6,7 +6,7 @@ use api::condition::names::nodeclaim::REBOOTING;
 use cloud::{RepairAction, RepairPolicies, RepairPolicy};
 use disruption::Repair;
 use jiff::{SignedDuration, Timestamp};
-use model::object::{Condition, ConditionStatus, Node, NodeClaim, Text, Uid};
+use model::object::{BriefCondition, ConditionStatus, Node, NodeClaim, Text, Uid};
 
 /// One rank of priority is worth this much waiting.
 const RANK: SignedDuration = SignedDuration::from_mins(30);
@@ -25,7 +25,7 @@ pub(crate) struct Policies {
 /// A condition that falls under a policy, and since when it is due.
 struct Match<'a> {
     policy: &'a RepairPolicy,
-    condition: &'a Condition,
+    condition: &'a BriefCondition,
     due: Timestamp,
 }
 

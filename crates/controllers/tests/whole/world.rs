@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::Clock;
+use runtime::{Clock, Settings};
 use serde_json::{Value, json};
 use simulator::{ApiServer, Change, Resource, Running, Standins};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
     changes: UnboundedReceiver<Change>,
     _standins: Running,
 }
@@ -37,6 +38,7 @@ impl World {
         Self {
             server,
             clock,
+            settings: Settings::default(),
             changes,
             _standins: standins,
         }
