@@ -125,6 +125,8 @@ pub enum Rule {
         /// When the budgets next allow more, within a week.
         opens: Option<Timestamp>,
     },
+    /// There is no NodePool to launch a replacement from, so upstream does not even look.
+    NoNodePools,
     /// Pods would have no place.
     Unschedulable(UnschedulablePods),
     /// More than one node would have to come.
@@ -331,6 +333,7 @@ impl Rule {
             | Self::StaticPool
             | Self::NotYetConsolidatable { .. }
             | Self::Budget { .. }
+            | Self::NoNodePools
             | Self::Balanced(_)
             | Self::ScaleDownFirst
             | Self::Settled

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How many instance types a claim names at most.
-const MOST_TYPES: usize = 600;
+pub(crate) const MOST_TYPES: usize = 600;
 
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
@@ -57,7 +57,7 @@ pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
     let claims = run.claims.len();
     let mut finisher = Finisher::new(run);
     let summary = |claim| {
-        let state = finisher.final_state(claim);
+        let state = final_state(finisher.run, claim);
         let chosen = finisher.chosen(state, claim);
         let capacity_type = chosen
             .cheapest
@@ -71,6 +71,31 @@ pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
         }
     };
     (0..claims).map(summary).collect()
+}
+
+/// A claim with some of its types only, in a state that may be narrower than its own.
+pub(crate) fn narrowed(run: &mut Run<'_>, claim: usize, state: StateId, options: &[u32]) -> PlannedClaim {
+    let mut finisher = Finisher::new(run);
+    let chosen = finisher.of_options(state, options);
+    finisher.write(claim, state, &chosen)
+}
+
+/// A claim's state, tied to the reservations it holds.
+pub(crate) fn final_state(run: &mut Run<'_>, claim: usize) -> StateId {
+    let state = run.claims.states[claim];
+    let held = run.reserved.held(claim as u32);
+    if held.is_empty() {
+        return state;
+    }
+    let mut classes = run.problem.index.classes.iter();
+    let key = classes.find_map(|class| reservation_key(&class.requirements, &run.problem.vocabulary));
+    let mut requirements = run.space.state(state).requirements.clone();
+    requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
+    if let Some(key) = key {
+        requirements.add(Requirement::one_of(key, held.iter().copied()), &run.problem.vocabulary);
+    }
+    let side = Side::Claim(run.claims.templates[claim]);
+    run.space.intern(requirements, side)
 }
 
 fn existing(run: &Run<'_>) -> Vec<PlannedNode> {
@@ -158,13 +183,17 @@ impl<'r, 'p> Finisher<'r, 'p> {
     }
 
     fn claim(&mut self, claim: usize) -> Result<PlannedClaim, String> {
-        let state = self.final_state(claim);
+        let state = final_state(self.run, claim);
         let chosen = self.chosen(state, claim);
         chosen.meets_min_values.clone()?;
+        Ok(self.write(claim, state, &chosen))
+    }
+
+    fn write(&mut self, claim: usize, state: StateId, chosen: &Chosen) -> PlannedClaim {
         let template = &self.run.problem.templates[self.run.claims.templates[claim] as usize].template;
         let instance_types = self.run.space.state(state).requirements.get(KeyId::INSTANCE_TYPE);
         let min_types = instance_types.and_then(Requirement::min_values);
-        Ok(PlannedClaim {
+        PlannedClaim {
             node_pool: template.pool.name(),
             pods: pods_of(self.run, &self.run.claims.pods[claim]),
             constraints: self.constraints(state, &chosen.capacity_types),
@@ -176,29 +205,8 @@ impl<'r, 'p> Finisher<'r, 'p> {
             cheapest: chosen.cheapest.clone(),
             requests: self.requests(claim),
             labels: self.labels(state, claim),
-            annotations: self.annotations(claim, &chosen),
-        })
-    }
-
-    /// The claim's state, tied to the reservations it holds.
-    fn final_state(&mut self, claim: usize) -> StateId {
-        let state = self.run.claims.states[claim];
-        let held = self.run.reserved.held(claim as u32);
-        if held.is_empty() {
-            return state;
+            annotations: self.annotations(claim, chosen),
         }
-        let mut classes = self.run.problem.index.classes.iter();
-        let key = classes.find_map(|class| reservation_key(&class.requirements, &self.run.problem.vocabulary));
-        let mut requirements = self.run.space.state(state).requirements.clone();
-        requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
-        if let Some(key) = key {
-            requirements.add(
-                Requirement::one_of(key, held.iter().copied()),
-                &self.run.problem.vocabulary,
-            );
-        }
-        let side = Side::Claim(self.run.claims.templates[claim]);
-        self.run.space.intern(requirements, side)
     }
 
     fn chosen(&mut self, state: StateId, claim: usize) -> Arc<Chosen> {
@@ -219,23 +227,21 @@ impl<'r, 'p> Finisher<'r, 'p> {
             .orders
             .entry(entry.classes.clone())
             .or_insert_with(|| index.by_price(&entry.classes).into());
-        let mut options = Vec::with_capacity(MOST_TYPES.min(order.len()));
-        let mut cheapest = None;
-        for priced in order.iter().filter(|priced| index.has_type(rows, priced.entry)) {
-            if options.is_empty() {
-                cheapest = priced.offer;
-            }
-            options.push(priced.entry);
-            if options.len() == MOST_TYPES {
-                break;
-            }
-        }
-        let classes = &entry.classes;
+        let fitting = order.iter().filter(|priced| index.has_type(rows, priced.entry));
+        let options: Vec<u32> = fitting.map(|priced| priced.entry).take(MOST_TYPES).collect();
+        self.of_options(state, &options)
+    }
+
+    /// What follows from these types; the first decides what the claim costs.
+    fn of_options(&self, state: StateId, options: &[u32]) -> Chosen {
+        let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
+        let first = options.first();
+        let cheapest = first.and_then(|entry| index.cheapest(*entry, classes));
         Chosen {
             cheapest: cheapest.map(|offer| self.launch(offer)),
-            capacity_types: self.capacity_types(&options, classes),
-            annotations: self.overlays(&options),
-            meets_min_values: self.check_min_values(state, &options),
+            capacity_types: self.capacity_types(options, classes),
+            annotations: self.overlays(options),
+            meets_min_values: self.check_min_values(state, options),
             options: options.into(),
         }
     }

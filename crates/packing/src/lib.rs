@@ -38,7 +38,7 @@ use model::{
 
 pub use options::{Options, Packing, ReservedMode};
 pub use portfolio::{Contender, Realised, Report};
-pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
+pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
 

@@ -24,12 +24,16 @@ use model::{
     volume::VolumeUsage,
 };
 
-pub use self::overlay::{OverlayVerdict, overlay_verdicts};
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
 pub(crate) use self::{
     labels::label_rules,
+    template::{is_launchable, specs as requirement_specs},
+};
+pub use self::{
     member::members,
-    template::{is_launchable, requirements as template_requirements, specs as requirement_specs},
+    overlay::{OverlayVerdict, overlay_verdicts},
+    pool::Offered,
+    template::requirements as template_requirements,
 };
 use crate::Options;
 

@@ -120,6 +120,17 @@ pub(crate) fn reservation_key(offering: &Requirements, vocabulary: &Vocabulary) 
 }
 
 impl Index {
+    /// A type's cheapest launch among the passing classes: a position in [`Index::offers`].
+    pub(crate) fn cheapest(&self, entry: u32, passing: &[u64]) -> Option<u32> {
+        let first = self.offers.partition_point(|offer| offer.entry < entry);
+        let of_type = self.offers.iter().enumerate().skip(first);
+        of_type
+            .take_while(|(_, offer)| offer.entry == entry)
+            .filter(|(_, offer)| offer.is_launchable && has(passing, offer.class as usize))
+            .min_by_key(|(at, offer)| (offer.price, *at))
+            .map(|(at, _)| at as u32)
+    }
+
     /// All types, cheapest launch among the passing classes first; those without one last. Ties keep catalogue order.
     pub(crate) fn by_price(&self, passing: &[u64]) -> Vec<PricedType> {
         let mut cheapest: Vec<Option<u32>> = vec![None; self.types.len()];

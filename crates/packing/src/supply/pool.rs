@@ -14,7 +14,7 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::overlay::Overlays;
+use super::{label_rules, overlay::Overlays};
 
 /// The NodePools of a run, heaviest first.
 #[derive(Debug, Default)]
@@ -64,6 +64,28 @@ impl Pools {
     pub(super) fn have_preferred_taints(&self) -> bool {
         let mut taints = self.iter().flat_map(|offer| &offer.pool.spec.template.spec.taints);
         taints.any(|taint| *taint.effect == *"PreferNoSchedule")
+    }
+}
+
+/// What the node classes offer, overlays applied.
+#[derive(Debug)]
+pub struct Offered {
+    /// The numbers of all keys and values below.
+    pub vocabulary: Vocabulary,
+    /// By NodePool, whether or not it can launch anything now, in catalogue order.
+    pub types: BTreeMap<NodePoolName, Vec<Arc<InstanceType>>>,
+}
+
+impl Offered {
+    /// What the node class of every NodePool offers.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
+        let types = Types::of(snapshot, &mut vocabulary);
+        let overlays = Overlays::of(snapshot, &types, &mut vocabulary);
+        let pools = snapshot.objects().node_pools.iter();
+        let of_pool = |pool: &Arc<NodePool>| (pool.name(), overlays.applied(pool, types.offered(pool, snapshot)));
+        let types = pools.map(of_pool).collect();
+        Self { vocabulary, types }
     }
 }
 
