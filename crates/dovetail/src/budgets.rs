@@ -131,7 +131,11 @@ fn report(snapshot: &Snapshot, now: Timestamp, days: u8, wanted: &[String]) -> R
     let pools: Vec<_> = pools.map(|pool| of_pool(snapshot, pool, now, to)).collect();
     if pools.is_empty() {
         let why = "the input has none, or none of the names given";
-        return Err(Failure::new("no NodePool to show", why, "kubectl get nodepools -o yaml"));
+        return Err(Failure::new(
+            "no NodePool to show",
+            why,
+            "kubectl get nodepools -o yaml",
+        ));
     }
     Ok(Report { from: now, to, pools })
 }
@@ -143,7 +147,9 @@ fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp)
         Ok(windows) => (windows, paused(pool, from)),
         Err(error) => (
             Vec::new(),
-            Some(format!("{error}: nothing may be disrupted for any reason until that is mended")),
+            Some(format!(
+                "{error}: nothing may be disrupted for any reason until that is mended"
+            )),
         ),
     };
     let limited = |nodes: u32| (nodes != UNLIMITED).then_some(nodes);
@@ -219,9 +225,18 @@ mod tests {
     fn a_budget_for_office_hours_closes_the_pool_in_them() {
         let office = json!([{"nodes": "2"}, {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 8 * * 1-5", "duration": "10h"}]);
         let report = report(&snapshot(&[pool("general", &office)]), now(), 7, &[]).unwrap();
-        let drifted = report.pools[0].reasons.iter().find(|one| one.reason == "Drifted").unwrap();
+        let drifted = report.pools[0]
+            .reasons
+            .iter()
+            .find(|one| one.reason == "Drifted")
+            .unwrap();
         assert_eq!(drifted.now, Some(0));
-        let first: Vec<_> = drifted.windows.iter().take(3).map(|one| (one.from.to_string(), one.nodes)).collect();
+        let first: Vec<_> = drifted
+            .windows
+            .iter()
+            .take(3)
+            .map(|one| (one.from.to_string(), one.nodes))
+            .collect();
         assert_eq!(
             first,
             [
@@ -230,7 +245,11 @@ mod tests {
                 ("2026-11-17T08:00:00Z".to_owned(), Some(0)),
             ]
         );
-        let empty = report.pools[0].reasons.iter().find(|one| one.reason == "Empty").unwrap();
+        let empty = report.pools[0]
+            .reasons
+            .iter()
+            .find(|one| one.reason == "Empty")
+            .unwrap();
         assert_eq!((empty.now, empty.windows.len()), (Some(2), 1));
     }
 
@@ -243,7 +262,8 @@ mod tests {
             has_colour: false,
             is_ascii: true,
         };
-        let expected = "Disruption windows from Mon 16 Nov 10:42 UTC; one sign is 3 h.   # open  + open for a part  . closed";
+        let expected =
+            "Disruption windows from Mon 16 Nov 10:42 UTC; one sign is 3 h.   # open  + open for a part  . closed";
         let shown = table::render(&report, &screen);
         assert_eq!(shown.lines().next(), Some(expected));
         let drifted = shown.lines().find(|line| line.contains("Drifted")).unwrap();

@@ -54,7 +54,9 @@ pub(crate) fn pause(args: &PauseArgs) -> anyhow::Result<Answer> {
         return Err(Failure::new("a pause needs a reason", why, "--reason \"…\"").into());
     }
     let now = Clock::system().now();
-    let until = args.span.map(|span| now.saturating_add(span.to_signed()).unwrap_or(Timestamp::MAX));
+    let until = args
+        .span
+        .map(|span| now.saturating_add(span.to_signed()).unwrap_or(Timestamp::MAX));
     live::wait_for(async {
         let api = live::cluster().await?;
         let pools = chosen(&live::list::<NodePool>(&api).await?, &args.which.pools)?;
@@ -69,7 +71,10 @@ pub(crate) fn pause(args: &PauseArgs) -> anyhow::Result<Answer> {
         write(&api, &pools, &annotations(until, Some(&args.reason))).await?;
         Ok(Answer::from(format!(
             "paused {}: {:?}. End it: dovetail resume\n",
-            until.map_or("until it is resumed".to_owned(), |until| format!("until {}", written(until))),
+            until.map_or("until it is resumed".to_owned(), |until| format!(
+                "until {}",
+                written(until)
+            )),
             args.reason
         )))
     })

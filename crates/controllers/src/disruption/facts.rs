@@ -10,7 +10,11 @@ use model::{
 };
 use state::State;
 
-use super::{memory::Memory, pause, repair::Policies};
+use super::{
+    memory::{Memory, Waiting},
+    pause,
+    repair::Policies,
+};
 use crate::{
     Cluster,
     provisioning::{in_flight, is_managed},
@@ -24,6 +28,18 @@ pub(super) struct Seen {
     /// How many pools are paused.
     pub(super) paused: usize,
     pub(super) now: Timestamp,
+}
+
+impl Seen {
+    /// The same with the nodes of commands that wait gone, as they will be if these hold.
+    pub(super) fn foreseen(mut self, waiting: &[Waiting]) -> Self {
+        let commands = waiting.iter().flat_map(|waiting| &waiting.commands);
+        for candidate in commands.flat_map(|command| &command.candidates) {
+            self.facts.marked.insert(candidate.claim.clone());
+            self.facts.queued.insert(candidate.provider_id.clone());
+        }
+        self
+    }
 }
 
 /// The cluster now. Claims on their way count as machines that are not up yet; pools of somebody else's do not count.
@@ -85,12 +101,7 @@ fn static_counts(state: &State) -> BTreeMap<NodePoolName, StaticCount> {
 }
 
 /// What mends each broken node. A reboot that did not help twice becomes a replacement.
-fn repairs(
-    snapshot: &Snapshot,
-    policies: &Policies,
-    memory: &Memory,
-    now: Timestamp,
-) -> BTreeMap<NodeName, Repair> {
+fn repairs(snapshot: &Snapshot, policies: &Policies, memory: &Memory, now: Timestamp) -> BTreeMap<NodeName, Repair> {
     let mut repairs = BTreeMap::new();
     for node in snapshot.objects().nodes.iter() {
         let Some(claim) = snapshot.claim_of_node(node) else {

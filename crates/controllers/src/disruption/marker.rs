@@ -53,7 +53,10 @@ pub(super) async fn remove(cluster: &Cluster, node: &NodeName, claim: &NodeClaim
         return Ok(());
     }
     let now = cluster.now();
-    change(cluster, &key(claim.as_str()), Part::Status, |claim| unexplained(claim, now)).await
+    change(cluster, &key(claim.as_str()), Part::Status, |claim| {
+        unexplained(claim, now)
+    })
+    .await
 }
 
 /// Takes away every marker that belongs to no command.
@@ -61,8 +64,8 @@ pub(super) async fn clean(cluster: &Cluster, memory: &Memory) -> Result<(), ApiE
     let queued = memory.queued();
     let stale = cluster.look(|state| stale(state, |id| queued.iter().any(|queued| queued.as_str() == id)));
     let removals = stale
-        .iter()
-        .map(|(node, claim)| async move { remove(cluster, node, claim).await });
+        .into_iter()
+        .map(|(node, claim)| async move { remove(cluster, &node, &claim).await });
     let results: Vec<_> = stream::iter(removals).buffer_unordered(AT_ONCE).collect().await;
     results.into_iter().collect()
 }
@@ -75,7 +78,11 @@ fn stale(state: &State, is_queued: impl Fn(&str) -> bool) -> Vec<(NodeName, Node
         let is_explained = member.is_initialized() && claim.condition(DISRUPTION_REASON).is_some();
         let is_busy = state.is_marked_for_deletion(member)
             || member.is_rebooting()
-            || claim.status.provider_id.as_ref().is_some_and(|id| is_queued(id.as_str()));
+            || claim
+                .status
+                .provider_id
+                .as_ref()
+                .is_some_and(|id| is_queued(id.as_str()));
         let is_stale = (is_tainted || is_explained) && !is_busy;
         is_stale.then(|| (NodeName::from(node.metadata.name.clone()), claim.name()))
     });
@@ -174,8 +181,7 @@ mod tests {
     use super::*;
 
     fn node(taints: &Value, deletion: Option<&str>) -> Node {
-        let json =
-            json!({"metadata": {"name": "n", "deletionTimestamp": deletion}, "spec": {"taints": taints}});
+        let json = json!({"metadata": {"name": "n", "deletionTimestamp": deletion}, "spec": {"taints": taints}});
         serde_json::from_value(json).unwrap()
     }
 

@@ -47,24 +47,28 @@ pub(super) fn round(cluster: &Cluster, round: &Round, paused: usize, took: Durat
         metrics
             .voluntary_disruption_decision_evaluation_duration_seconds
             .observe([reason, pass.method.consolidation_type()], share);
-        metrics.voluntary_disruption_eligible_nodes.set([reason], count(pass.eligible));
+        metrics
+            .voluntary_disruption_eligible_nodes
+            .set([reason], count(pass.eligible));
         for budgets in &pass.budgets {
             for (pool, budget) in &budgets.pools {
                 let labels = [pool.as_str(), reason];
-                metrics.nodepools_allowed_disruptions.set(labels, f64::from(budget.allowed));
+                metrics
+                    .nodepools_allowed_disruptions
+                    .set(labels, f64::from(budget.allowed));
                 metrics
                     .nodepools_nodes_consuming_budgets
                     .set(labels, f64::from(budget.disrupting));
             }
         }
-        if pass.is_cut_short {
+        if !pass.waiting.is_empty() {
             metrics
                 .voluntary_disruption_consolidation_timeouts_total
                 .inc([pass.method.consolidation_type()]);
         }
-        for command in &pass.commands {
-            scored(cluster, command);
-        }
+    }
+    for command in &round.commands {
+        scored(cluster, command);
     }
     metrics
         .disruption_oldest_unevaluated_candidate_seconds
@@ -82,7 +86,9 @@ fn scored(cluster: &Cluster, command: &Command) {
         let known = cluster.get::<NodePool>(&ObjectKey::cluster_scoped(pool.as_str()));
         let policy = known.map(|pool| pool.spec.disruption.consolidation_policy.clone());
         let policy = policy.unwrap_or_default();
-        metrics.consolidation_moves_total.inc(["approved", pool.as_str(), &policy]);
+        metrics
+            .consolidation_moves_total
+            .inc(["approved", pool.as_str(), &policy]);
         for score in command.scores.iter().filter(|score| score.pool == *pool) {
             #[expect(clippy::cast_precision_loss, reason = "a histogram")]
             let share = |(part, whole): (i128, i128)| if whole <= 0 { 0.0 } else { part as f64 / whole as f64 };
@@ -158,7 +164,11 @@ pub(super) fn disrupted(cluster: &Cluster, command: &Command, candidate: &Candid
     metrics
         .pods_disruption_initiated_total
         .add(labels, count(candidate.reschedulable.len()));
-    if let Some(repair) = candidate.repair.as_ref().filter(|_| command.reason() == Reason::Unhealthy) {
+    if let Some(repair) = candidate
+        .repair
+        .as_ref()
+        .filter(|_| command.reason() == Reason::Unhealthy)
+    {
         let mode = match candidate.drain_bound {
             Some(bound) if bound.is_zero() || bound.is_negative() => "forceful",
             Some(_) => "eventual",

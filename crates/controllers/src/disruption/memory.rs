@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use disruption::{Command, Method, PastMove, Pass, Rotation};
+use disruption::{Command, Method, Pass, PastMove, Rotation};
 use jiff::{SignedDuration, Timestamp};
 use model::object::{NodeClaimName, NodePoolName, ProviderId, Text, Uid};
 
@@ -30,7 +30,7 @@ pub(crate) struct Memory(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     under_way: BTreeMap<Text, UnderWay>,
-    waiting: Option<Waiting>,
+    waiting: Vec<Waiting>,
     settled_at: BTreeMap<Method, Timestamp>,
     rotation: Rotation,
     past_moves: Vec<PastMove>,
@@ -146,7 +146,11 @@ impl Memory {
         let Some(failed) = inner.under_way.remove(id) else {
             return 0;
         };
-        let lost: Vec<_> = failed.awaited.iter().filter(|awaited| !awaited.is_initialized).collect();
+        let lost: Vec<_> = failed
+            .awaited
+            .iter()
+            .filter(|awaited| !awaited.is_initialized)
+            .collect();
         let pools: BTreeSet<_> = lost.iter().map(|awaited| awaited.pool.clone()).collect();
         for pool in pools {
             let known = inner.failures.entry(pool).or_insert(Failures { count: 0, last: now });
@@ -177,19 +181,25 @@ impl Memory {
         self.lock().past_moves.clone()
     }
 
-    /// Commands that wait, until when.
+    /// Commands that wait, in the order they came.
+    pub(super) fn waiting(&self) -> Vec<Waiting> {
+        self.lock().waiting.clone()
+    }
+
+    /// When the first of them is due.
     pub(super) fn waits_until(&self) -> Option<Timestamp> {
-        self.lock().waiting.as_ref().map(|waiting| waiting.due)
+        self.lock().waiting.iter().map(|waiting| waiting.due).min()
     }
 
     pub(super) fn wait(&self, waiting: Waiting) {
-        self.lock().waiting = Some(waiting);
+        self.lock().waiting.push(waiting);
     }
 
-    /// The commands whose time has come.
+    /// The first commands whose time has come.
     pub(super) fn take_due(&self, now: Timestamp) -> Option<Waiting> {
         let mut inner = self.lock();
-        inner.waiting.take_if(|waiting| waiting.due <= now)
+        let at = inner.waiting.iter().position(|waiting| waiting.due <= now)?;
+        Some(inner.waiting.remove(at))
     }
 
     /// Notes which methods found nothing more to do.
@@ -283,11 +293,7 @@ mod tests {
         memory.insert(under_way("a", false));
         for (claim, expected) in [("old", vec!["a"]), ("new", vec!["a"]), ("other", vec![])] {
             let found = memory.concerned_by(claim);
-            assert_eq!(
-                found.iter().map(|id| &**id).collect::<Vec<_>>(),
-                expected,
-                "{claim}"
-            );
+            assert_eq!(found.iter().map(|id| &**id).collect::<Vec<_>>(), expected, "{claim}");
         }
     }
 

@@ -64,7 +64,10 @@ mod tests {
         let now = "2026-11-16T10:00:00Z".parse().unwrap();
         let cases = [
             (json!({}), None),
-            (json!({PAUSE: "2026-11-16T11:00:00Z", PAUSE_REASON: "sale"}), Some("sale")),
+            (
+                json!({PAUSE: "2026-11-16T11:00:00Z", PAUSE_REASON: "sale"}),
+                Some("sale"),
+            ),
             (json!({PAUSE: "2026-11-16T10:00:00Z"}), None),
             (json!({PAUSE: "until-resumed"}), Some("")),
         ];

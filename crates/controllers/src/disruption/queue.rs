@@ -3,10 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::{
-    annotations::NODECLAIM_TERMINATION_TIMESTAMP,
-    condition::names::nodeclaim::INITIALIZED,
-};
+use api::{annotations::NODECLAIM_TERMINATION_TIMESTAMP, condition::names::nodeclaim::INITIALIZED};
 use async_trait::async_trait;
 use disruption::{Candidate, MachineShape, PastMove};
 use futures_util::future::join_all;
@@ -277,7 +274,8 @@ impl Controller for CommandQueue {
                 Ok(Next::Change)
             }
             Step::Terminate if age > self.memory.patience() => {
-                self.give_up(cluster, &under_way, "command reached timeout, deleting nodeclaims").await;
+                self.give_up(cluster, &under_way, "command reached timeout, deleting nodeclaims")
+                    .await;
                 Ok(Next::Change)
             }
             Step::Terminate => Ok(Next::After(POLL)),

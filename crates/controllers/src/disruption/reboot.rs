@@ -42,7 +42,9 @@ pub(super) async fn commit(cluster: &Cluster, memory: &Memory, candidate: &Candi
 fn bounded(claim: &NodeClaim, bound: Option<Duration>) -> NodeClaim {
     let mut after = claim.clone();
     let others = claim.metadata.annotations.iter();
-    let others = others.filter(|(key, _)| **key != *REBOOT_TERMINATION_GRACE_PERIOD).cloned();
+    let others = others
+        .filter(|(key, _)| **key != *REBOOT_TERMINATION_GRACE_PERIOD)
+        .cloned();
     let bound = bound.map(|bound| (REBOOT_TERMINATION_GRACE_PERIOD.into(), bound.to_string().into()));
     after.metadata.annotations = Labels::from_pairs(others.chain(bound).collect());
     after

@@ -47,9 +47,8 @@ impl Policies {
         let due: Vec<Match<'_>> = self.matches(node, claim).filter(|found| found.due <= now).collect();
         let decides = due.iter().reduce(|best, other| {
             let key = |found: &Match<'_>| (found.policy.action, found.policy.priority);
-            let goes_first = |one: &Match<'_>, two: &Match<'_>| {
-                (one.due, &one.condition.kind) < (two.due, &two.condition.kind)
-            };
+            let goes_first =
+                |one: &Match<'_>, two: &Match<'_>| (one.due, &one.condition.kind) < (two.due, &two.condition.kind);
             if key(other) > key(best) || key(other) == key(best) && goes_first(other, best) {
                 other
             } else {
@@ -57,7 +56,9 @@ impl Policies {
             }
         })?;
         let bounds = due.iter().filter_map(|found| found.policy.termination_grace_period);
-        let urgencies = due.iter().map(|found| self.rank(found.policy) + now.duration_since(found.due));
+        let urgencies = due
+            .iter()
+            .map(|found| self.rank(found.policy) + now.duration_since(found.due));
         Some(Repair {
             action: match decides.policy.action {
                 RepairAction::RebootNode => disruption::RepairAction::Reboot,

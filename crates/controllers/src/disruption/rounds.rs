@@ -1,7 +1,8 @@
 //! The loop: one round after another, each asking the methods in upstream's order until one finds something to do.
 //!
-//! Where upstream sleeps before it validates a command, the loop goes on with the methods that need no such wait, so a
-//! broken or outdated node does not wait for a cheap one. What is not asked meanwhile is consolidation itself.
+//! Where upstream sleeps before it validates a command, the loop goes on: a broken or outdated node does not wait for a
+//! cheap one. Nor does the next cheap one, while all that waits only deletes: it is decided on as if that had happened.
+//! A command that brings a node is waited for, because nobody can plan on what is not there.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -10,10 +11,10 @@ use std::{
 
 use api::condition::names::nodeclaim::{CONSOLIDATABLE, DRIFTED, INITIALIZED};
 use async_trait::async_trait;
-use disruption::{Command, Consolidation, Method, Options, Round};
+use disruption::{Command, Consolidation, Method, Options, Reason, Round};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use model::object::{NodeClaim, condition};
+use model::object::{NodeClaim, NodePool, condition};
 use runtime::{Settings, queue::Backoff, random::Random};
 use state::{Change, Kind, State, Transition};
 use tokio::time::Instant;
@@ -26,7 +27,7 @@ use super::{
     repair::Policies,
     start, tell,
 };
-use crate::{Cluster, Controller, Next, Problem, Work};
+use crate::{Cluster, Controller, Next, Problem, Work, provisioning::is_managed};
 
 /// How often the loop looks when nothing was found.
 const POLL: Duration = Duration::from_secs(10);
@@ -56,6 +57,8 @@ pub(super) struct Rounds {
     policies: Option<Arc<Policies>>,
     random: Random,
     last: Mutex<Option<Timestamp>>,
+    /// What was last said of budgets that cannot be read.
+    complained: Mutex<String>,
 }
 
 /// Which methods a round asks.
@@ -94,9 +97,9 @@ fn ask(asked: &Asked, seen: &Seen, options: &Options) -> Round {
         ..Round::default()
     };
     for method in methods.iter().filter(|method| takes_part(**method, seen, options)) {
-        let pass = disruption::ask(*method, snapshot, facts, options, *now);
-        round.refusals.extend(pass.refusals.clone());
-        round.commands.clone_from(&pass.commands);
+        let mut pass = disruption::ask(*method, snapshot, facts, options, *now);
+        round.refusals.append(&mut pass.refusals);
+        round.commands = std::mem::take(&mut pass.commands);
         round.passes.push(pass);
         if !round.commands.is_empty() {
             break;
@@ -120,7 +123,9 @@ fn options(settings: &Settings) -> Options {
             runtime::settings::Consolidation::Faithful => Consolidation::Faithful,
         },
         is_repair_legacy: settings.legacy_node_repair,
-        threads: usize::try_from(settings.cpu_requests.div_ceil(1000)).unwrap_or(1).max(1),
+        threads: usize::try_from(settings.cpu_requests.div_ceil(1000))
+            .unwrap_or(1)
+            .max(1),
         ..Options::default()
     }
 }
@@ -133,7 +138,26 @@ impl Rounds {
             policies: policies.map(Arc::new),
             random: Random::from_system(),
             last: Mutex::default(),
+            complained: Mutex::default(),
         }
+    }
+
+    /// Logs which budgets cannot be read: they close their pools. Upstream says so every time, we when it changes.
+    fn complain(&self, cluster: &Cluster, now: Timestamp) {
+        let faults = cluster.look(|state| {
+            let pools = state.all::<NodePool>().iter();
+            let faults = pools.filter(|pool| is_managed(pool, cluster)).filter_map(|pool| {
+                let error = disruption::checked(pool, 100, Reason::Empty, now).err()?;
+                let name = &pool.metadata.name;
+                Some(format!("invalid disruption budgets in nodepool {name}, {error}"))
+            });
+            faults.collect::<Vec<_>>().join("; ")
+        });
+        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        if *complained != faults && !faults.is_empty() {
+            tracing::error!(error = faults, "detected disruption budget errors");
+        }
+        *complained = faults;
     }
 
     fn seen(&self, cluster: &Cluster) -> Seen {
@@ -144,22 +168,33 @@ impl Rounds {
     fn too_soon(&self, now: Timestamp) -> Option<Duration> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let left = last.map(|last| SPACING - now.duration_since(last));
-        if let Some(left) = left.and_then(|left| Duration::try_from(left).ok()).filter(|left| !left.is_zero()) {
+        if let Some(left) = left
+            .and_then(|left| Duration::try_from(left).ok())
+            .filter(|left| !left.is_zero())
+        {
             return Some(left);
         }
         *last = Some(now);
         None
     }
 
+    /// What is asked while these commands wait.
+    fn asked_beside(cluster: &Cluster, waiting: &[Waiting]) -> Asked {
+        let mut commands = waiting.iter().flat_map(|waiting| &waiting.commands);
+        let is_faithful = options(cluster.settings()).consolidation == Consolidation::Faithful;
+        if waiting.is_empty() || !is_faithful && commands.all(|command| command.replacements.is_empty()) {
+            Asked::All
+        } else {
+            while_waiting()
+        }
+    }
+
     /// Asks, takes in what is to be remembered, and tells what was found.
-    async fn round(&self, cluster: &Cluster, asked: Asked) -> Result<(Seen, Round), Problem> {
-        let (seen, options) = (self.seen(cluster), options(cluster.settings()));
+    async fn round(&self, cluster: &Cluster, asked: Asked, waiting: &[Waiting]) -> Result<(Seen, Round), Problem> {
+        let (seen, options) = (self.seen(cluster).foreseen(waiting), options(cluster.settings()));
         let began = Instant::now();
         let given = seen.clone();
-        let round = cluster
-            .engine()
-            .run(move || ask(&asked, &given, &options))
-            .await?;
+        let round = cluster.engine().run(move || ask(&asked, &given, &options)).await?;
         self.memory.settle(&round.passes);
         self.memory.rotate(round.rotation.clone());
         measure::round(cluster, &round, seen.paused, began.elapsed(), seen.now);
@@ -187,6 +222,8 @@ impl Rounds {
             match answer {
                 Ok(command) => valid.push(command),
                 Err(why) => {
+                    // What was found beside it was found as if it had held.
+                    cluster.note(State::mark_unconsolidated);
                     measure::rejected(cluster, command, &why);
                     tell::rejected(cluster, &seen.snapshot, command, &why);
                 }
@@ -254,7 +291,8 @@ impl Rounds {
 
 /// Whether a claim's news may let a round find something: it is quiet, or outdated, or gone and no longer in the way.
 fn matters(claim: &Transition<NodeClaim>) -> bool {
-    let has = |claim: &Option<Arc<NodeClaim>>, kind| claim.as_ref().is_some_and(|claim| claim.condition(kind).is_some());
+    let has =
+        |claim: &Option<Arc<NodeClaim>>, kind| claim.as_ref().is_some_and(|claim| claim.condition(kind).is_some());
     let appears = |kind| !has(&claim.before, kind) && has(&claim.after, kind);
     claim.is_gone() || appears(CONSOLIDATABLE) || appears(DRIFTED)
 }
@@ -262,7 +300,9 @@ fn matters(claim: &Transition<NodeClaim>) -> bool {
 /// Whether a claim's machine has just come up.
 fn comes_up(claim: &Transition<NodeClaim>) -> bool {
     let is_up = |claim: &Option<Arc<NodeClaim>>| {
-        claim.as_ref().is_some_and(|claim| condition::holds(&claim.status.conditions, INITIALIZED))
+        claim
+            .as_ref()
+            .is_some_and(|claim| condition::holds(&claim.status.conditions, INITIALIZED))
     };
     !is_up(&claim.before) && is_up(&claim.after)
 }
@@ -320,23 +360,27 @@ impl Controller for Rounds {
         if let Some(left) = self.too_soon(now) {
             return Ok(Next::After(left));
         }
+        self.complain(cluster, now);
         match marker::clean(cluster, &self.memory).await {
             Err(error) if error.is_conflict() => return Ok(Next::Again),
             cleaned => cleaned?,
         }
-        let asked = if let Some(waiting) = self.memory.take_due(now) {
+        let rejected = if let Some(waiting) = self.memory.take_due(now) {
             let (seen, valid) = self.validate(cluster, waiting.commands).await?;
             if !valid.is_empty() {
                 let began = self.begin(cluster, &seen, valid).await?;
                 return Ok(Next::After(if began { Duration::ZERO } else { POLL }));
             }
-            after(waiting.method)
-        } else if self.memory.waits_until().is_some() {
-            while_waiting()
+            Some(after(waiting.method))
         } else {
-            Asked::All
+            None
         };
-        let (seen, round) = self.round(cluster, asked).await?;
+        let waiting = self.memory.waiting();
+        let asked = match (Self::asked_beside(cluster, &waiting), rejected) {
+            (Asked::All, Some(rest)) => rest,
+            (beside, _) => beside,
+        };
+        let (seen, round) = self.round(cluster, asked, &waiting).await?;
         self.follow(cluster, seen, round).await
     }
 }
@@ -366,7 +410,10 @@ mod tests {
     #[test]
     fn claims_that_become_candidates_or_go_wake_the_loop() {
         let claim = |kinds: &[&str]| {
-            let conditions: Vec<_> = kinds.iter().map(|kind| json!({"type": kind, "status": "True"})).collect();
+            let conditions: Vec<_> = kinds
+                .iter()
+                .map(|kind| json!({"type": kind, "status": "True"}))
+                .collect();
             let json = json!({"metadata": {"name": "a"}, "status": {"conditions": conditions}});
             Some(Arc::new(serde_json::from_value::<NodeClaim>(json).unwrap()))
         };

@@ -119,7 +119,10 @@ async fn mark(cluster: &Cluster, command: &mut Command) -> Result<(), Problem> {
     if !problems.is_empty() && (marked.is_empty() || !command.replacements.is_empty()) {
         return Err(Problem::Several(problems));
     }
-    for candidate in marked.iter().filter(|candidate| is_static(cluster, &candidate.node_pool)) {
+    for candidate in marked
+        .iter()
+        .filter(|candidate| is_static(cluster, &candidate.node_pool))
+    {
         cluster.fold(|state| state.mark_pending_disruption(&candidate.claim));
     }
     command.candidates = marked;
@@ -170,9 +173,15 @@ async fn replace(cluster: &Cluster, snapshot: &Snapshot, command: &Command) -> R
 }
 
 fn drafts(cluster: &Cluster, snapshot: &Snapshot, command: &Command) -> Result<Vec<Draft>, Problem> {
-    let planned: Vec<PlannedClaim> = command.replacements.iter().filter_map(Replacement::planned).cloned().collect();
+    let planned: Vec<PlannedClaim> = command
+        .replacements
+        .iter()
+        .filter_map(Replacement::planned)
+        .cloned()
+        .collect();
     let is_steered = cluster.settings().steering != Steering::Off;
-    let mut drafts = decide::drafts(snapshot, &planned, is_steered).map_err(|error| Problem::Other(error.to_string()))?;
+    let mut drafts =
+        decide::drafts(snapshot, &planned, is_steered).map_err(|error| Problem::Other(error.to_string()))?;
     let freed = freed(cluster, command);
     for draft in &mut drafts {
         draft.freed = freed.get(&draft.pool.name()).cloned().unwrap_or_default();
@@ -198,7 +207,10 @@ fn freed(cluster: &Cluster, command: &Command) -> BTreeMap<NodePoolName, Resourc
     cluster.look(|state| {
         for candidate in &command.candidates {
             if let Some(member) = state.machine(candidate.provider_id.as_str()) {
-                freed.entry(candidate.node_pool.clone()).or_default().add(&member.capacity());
+                freed
+                    .entry(candidate.node_pool.clone())
+                    .or_default()
+                    .add(&member.capacity());
             }
         }
     });

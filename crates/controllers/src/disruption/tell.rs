@@ -35,9 +35,9 @@ pub(super) fn round(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
                 }
             }
         }
-        for command in &pass.commands {
-            found(cluster, snapshot, command);
-        }
+    }
+    for command in &round.commands {
+        found(cluster, snapshot, command);
     }
 }
 
@@ -46,9 +46,22 @@ fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
     if let Rule::ProtectedPod { pod, protection } = &refusal.rule {
         protected(cluster, snapshot, pod, protection);
     }
+    if let Some(message) = held(refusal) {
+        about(cluster, snapshot, &refusal.node, refusal.claim.as_ref(), |object| {
+            object.event(EventKind::Normal, "DisruptionHeld", message.clone()).quiet_for(LONG)
+        });
+    }
     let Some(event) = refusal.event() else { return };
-    let kind = if event.is_warning { EventKind::Warning } else { EventKind::Normal };
-    let quiet = if event.reason == "DisruptionBlocked" { None } else { Some(LONG) };
+    let kind = if event.is_warning {
+        EventKind::Warning
+    } else {
+        EventKind::Normal
+    };
+    let quiet = if event.reason == "DisruptionBlocked" {
+        None
+    } else {
+        Some(LONG)
+    };
     let said = |said: Event| match quiet {
         Some(quiet) => said.quiet_for(quiet),
         None => said,
@@ -60,6 +73,25 @@ fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
         && let Some(pool) = refusal.node_pool.as_ref().and_then(|pool| snapshot.node_pool(pool))
     {
         cluster.publish(said(Event::new(&**pool, kind, event.reason, event.message.clone())));
+    }
+}
+
+/// Why a rule of ours keeps a node; upstream has none of them, and no words for them.
+fn held(refusal: &Refusal) -> Option<String> {
+    let pool = refusal.node_pool.as_ref().map_or("", |pool| pool.as_str());
+    match &refusal.rule {
+        Rule::MinimumSaving { saving, least } => Some(format!(
+            "Replacing it would save {saving} an hour, and NodePool {pool:?} asks for ${} at least",
+            least.to_decimal()
+        )),
+        Rule::LoopGuard => Some(format!(
+            "NodePool {pool:?} went from one kind of node to another and back for the same pods, so nothing of it is replaced"
+        )),
+        Rule::FailedReplacements(count) => Some(format!(
+            "{count} replacements of NodePool {pool:?} in a row did not come up, so its nodes are not replaced"
+        )),
+        Rule::MovingCost => Some("Moving its pods would cost more than it saves".to_owned()),
+        _ => None,
     }
 }
 

@@ -47,7 +47,9 @@ impl Health {
     }
 
     fn replacing(&self, condition: &BriefCondition) -> impl Iterator<Item = &RepairPolicy> {
-        let about = self.policies.about(&condition.kind, condition.status, &condition.reason);
+        let about = self
+            .policies
+            .about(&condition.kind, condition.status, &condition.reason);
         about.filter(|policy| policy.action == RepairAction::ReplaceNode)
     }
 
@@ -113,9 +115,11 @@ impl Controller for Health {
 
     fn concerns(&self, change: &Change, _: &State) -> Vec<Text> {
         match change {
-            Change::Node(node) if changes_conditions(node) => {
-                node.latest().map(|node| node.metadata.name.clone()).into_iter().collect()
-            }
+            Change::Node(node) if changes_conditions(node) => node
+                .latest()
+                .map(|node| node.metadata.name.clone())
+                .into_iter()
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -133,7 +137,10 @@ impl Controller for Health {
         let Some((condition, ends)) = self.verdict(&node) else {
             return Ok(Next::Change);
         };
-        if let Some(left) = Duration::try_from(ends.duration_since(now)).ok().filter(|left| !left.is_zero()) {
+        if let Some(left) = Duration::try_from(ends.duration_since(now))
+            .ok()
+            .filter(|left| !left.is_zero())
+        {
             return Ok(Next::After(left));
         }
         let pool = claim.node_pool();
@@ -182,8 +189,10 @@ mod tests {
     }
 
     fn node(reason: &str) -> Node {
-        serde_json::from_value(json!({"status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason,
-            "lastTransitionTime": "2026-11-16T10:00:00Z"}]}}))
+        serde_json::from_value(
+            json!({"status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason,
+            "lastTransitionTime": "2026-11-16T10:00:00Z"}]}}),
+        )
         .unwrap()
     }
 
@@ -204,10 +213,20 @@ mod tests {
         };
         let deadline = |claim: &NodeClaim| {
             let after = condemned(claim, now);
-            after.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP).map(ToString::to_string)
+            after
+                .metadata
+                .annotations
+                .get(NODECLAIM_TERMINATION_TIMESTAMP)
+                .map(ToString::to_string)
         };
         assert_eq!(deadline(&NodeClaim::default()).as_deref(), Some("2026-11-16T10:00:00Z"));
-        assert_eq!(deadline(&with("2026-11-16T09:00:00Z")).as_deref(), Some("2026-11-16T09:00:00Z"));
-        assert_eq!(deadline(&with("2026-11-16T11:00:00Z")).as_deref(), Some("2026-11-16T10:00:00Z"));
+        assert_eq!(
+            deadline(&with("2026-11-16T09:00:00Z")).as_deref(),
+            Some("2026-11-16T09:00:00Z")
+        );
+        assert_eq!(
+            deadline(&with("2026-11-16T11:00:00Z")).as_deref(),
+            Some("2026-11-16T10:00:00Z")
+        );
     }
 }

@@ -26,10 +26,14 @@ async fn renewal(trouble: impl FnOnce(&ApiServer)) -> Result<usize, String> {
     life.pass(&world, 2 * MINUTE).await;
     world.server.clear_faults();
     life.until(&world, 40 * MINUTE, |world| outdated(world, 1, 1)).await?;
-    life.pass(&world, 10 * MINUTE).await;
+    life.pass(&world, 3 * MINUTE).await;
     let mut wrong = outdated(&world, 1, 1);
     wrong.extend(hasty(&world.history()));
-    if wrong.is_empty() { Ok(life.deaths) } else { Err(wrong.join("; ")) }
+    if wrong.is_empty() {
+        Ok(life.deaths)
+    } else {
+        Err(wrong.join("; "))
+    }
 }
 
 fn writes() -> Vec<String> {
@@ -54,7 +58,11 @@ fn failure(at: usize, what: &str, fault: Fault) -> Option<String> {
     let crash = move |server: &ApiServer| {
         server.set_faults(move |facts| {
             count += usize::from(matters(facts));
-            if matters(facts) && count == at + 1 { fault } else { Fault::None }
+            if matters(facts) && count == at + 1 {
+                fault
+            } else {
+                Fault::None
+            }
         });
     };
     match on_virtual_time(renewal(crash)) {

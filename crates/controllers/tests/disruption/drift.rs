@@ -55,17 +55,29 @@ fn an_outdated_node_is_replaced_and_its_replacement_is_up_before_it_goes() {
         renewed.await.unwrap();
         let history = world.history();
         let is = |object: &Value, name: &str| text(object, "/metadata/name") == name;
-        let drifted = first(&history, "nodeclaims", |claim| is(claim, &old) && is_true(claim, "Drifted"));
-        let up = first(&history, "nodeclaims", |claim| !is(claim, &old) && is_true(claim, "Initialized"));
+        let drifted = first(&history, "nodeclaims", |claim| {
+            is(claim, &old) && is_true(claim, "Drifted")
+        });
+        let up = first(&history, "nodeclaims", |claim| {
+            !is(claim, &old) && is_true(claim, "Initialized")
+        });
         let gone = first(&history, "nodeclaims", |claim| {
             is(claim, &old) && !text(claim, "/metadata/deletionTimestamp").is_empty()
         });
-        let evicted = first(&history, "pods", |pod| !text(pod, "/metadata/deletionTimestamp").is_empty());
-        assert!(drifted.unwrap() < up.unwrap() && up < gone && gone < evicted, "{drifted:?} {up:?} {gone:?} {evicted:?}");
+        let evicted = first(&history, "pods", |pod| {
+            !text(pod, "/metadata/deletionTimestamp").is_empty()
+        });
+        assert!(
+            drifted.unwrap() < up.unwrap() && up < gone && gone < evicted,
+            "{drifted:?} {up:?} {gone:?} {evicted:?}"
+        );
         let said = world.said();
         for expected in [
             ("DisruptionLaunching", "Launching NodeClaim: Drifted"),
-            ("DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
+            (
+                "DisruptionWaitingReadiness",
+                "Waiting on readiness to continue disruption",
+            ),
             ("DisruptionTerminating", "Disrupting NodeClaim: Drifted"),
         ] {
             assert!(
@@ -103,7 +115,8 @@ fn a_replacement_that_never_comes_up_leaves_the_node_as_it_was() {
         let mut life = world.with_lonely(1).await;
         let (old, pods) = (world.claims().remove(0), uids(&world.pods()));
         world.change_pool(|pool| {
-            pool["spec"]["template"]["spec"]["startupTaints"] = json!([{"key": "agent/starting", "effect": "NoSchedule"}]);
+            pool["spec"]["template"]["spec"]["startupTaints"] =
+                json!([{"key": "agent/starting", "effect": "NoSchedule"}]);
         });
         life.pass(&world, 2 * MINUTE).await;
         let node = text(&old, "/status/nodeName").to_owned();
@@ -114,9 +127,14 @@ fn a_replacement_that_never_comes_up_leaves_the_node_as_it_was() {
         let kept = world.server.get("NodeClaim", text(&old, "/metadata/name")).unwrap();
         assert!(text(&kept, "/metadata/deletionTimestamp").is_empty());
         let made = world.claims().len();
-        assert!(made <= 4, "{made} claims were made for a template that does not come up");
+        assert!(
+            made <= 4,
+            "{made} claims were made for a template that does not come up"
+        );
         let node = world.server.get("Node", &node).unwrap();
-        let is_closed = node["spec"]["taints"].as_array().is_some_and(|taints| !taints.is_empty());
+        let is_closed = node["spec"]["taints"]
+            .as_array()
+            .is_some_and(|taints| !taints.is_empty());
         assert!(!is_closed, "{}", node["spec"]["taints"]);
         assert!(!is_true(&kept, "DisruptionReason"));
     });

@@ -63,7 +63,11 @@ fn budgets_let_empty_nodes_go_a_few_at_a_time() {
         let settled = life.until(&world, 10 * MINUTE, |world| world.unsettled(1, 1));
         settled.await.unwrap();
         let mut going: Vec<String> = Vec::new();
-        for change in world.history().iter().filter(|change| change.resource.plural == "nodeclaims") {
+        for change in world
+            .history()
+            .iter()
+            .filter(|change| change.resource.plural == "nodeclaims")
+        {
             let name = text(&change.object, "/metadata/name").to_owned();
             let is_going = !text(&change.object, "/metadata/deletionTimestamp").is_empty();
             going.retain(|known| *known != name);

@@ -32,7 +32,8 @@ fn stays_until(hold: impl Fn(&World), release: impl Fn(&World), why: Option<&str
 fn annotate(world: &World, annotation: &Value) {
     for pod in world.pods() {
         let key = format!("default/{}", text(&pod, "/metadata/name"));
-        let change = |pod: &mut Value| pod["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = annotation.clone();
+        let change =
+            |pod: &mut Value| pod["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = annotation.clone();
         world.server.update("Pod", &key, change).unwrap();
     }
 }

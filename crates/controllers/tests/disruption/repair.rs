@@ -54,7 +54,11 @@ fn a_node_that_needs_a_reboot_is_rebooted_and_stays() {
         let rebooted = |world: &World| {
             let now = world.server.get("Node", &name).unwrap();
             let boot = text(&now, "/status/nodeInfo/bootID");
-            if boot == before { vec!["it has not booted".to_owned()] } else { Vec::new() }
+            if boot == before {
+                vec!["it has not booted".to_owned()]
+            } else {
+                Vec::new()
+            }
         };
         life.until(&world, 10 * MINUTE, rebooted).await.unwrap();
         let heal = |node: &mut Value| {

@@ -92,7 +92,8 @@ impl World {
 
     /// Pods of a ReplicaSet that may.
     pub(crate) fn add(&self, name: &str, replicas: u64, more: &Value) {
-        let mut spec = json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "256Mi"}}}]});
+        let mut spec =
+            json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "256Mi"}}}]});
         for (key, value) in more.as_object().into_iter().flatten() {
             spec[key] = value.clone();
         }
@@ -108,7 +109,9 @@ impl World {
     /// From now on a ReplicaSet has so many pods.
     pub(crate) fn scale(&self, name: &str, replicas: u64) {
         let change = |set: &mut Value| set["spec"]["replicas"] = json!(replicas);
-        self.server.update("ReplicaSet", &format!("default/{name}"), change).unwrap();
+        self.server
+            .update("ReplicaSet", &format!("default/{name}"), change)
+            .unwrap();
     }
 
     pub(crate) fn pods(&self) -> Vec<Value> {
@@ -148,11 +151,18 @@ impl World {
         }
         let (there, claims) = (self.nodes(), self.claims());
         if (there.len(), claims.len()) != (nodes, nodes) {
-            wrong.push(format!("{} nodes, {} claims, {nodes} should be", there.len(), claims.len()));
+            wrong.push(format!(
+                "{} nodes, {} claims, {nodes} should be",
+                there.len(),
+                claims.len()
+            ));
         }
         for node in &there {
             if !node["spec"]["taints"].is_null() && node["spec"]["taints"] != json!([]) {
-                wrong.push(format!("node {} has taints {}", node["metadata"]["name"], node["spec"]["taints"]));
+                wrong.push(format!(
+                    "node {} has taints {}",
+                    node["metadata"]["name"], node["spec"]["taints"]
+                ));
             }
         }
         for claim in &claims {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
-use super::{Report, ReasonReport, Window};
+use super::{ReasonReport, Report, Window};
 use crate::terminal::{Align, Cell, Role, Screen, Table, counted};
 
 /// What one sign stands for.
@@ -59,7 +59,11 @@ pub(super) fn render(report: &Report, screen: &Screen) -> String {
 }
 
 fn signs(screen: &Screen) -> [char; 3] {
-    if screen.is_ascii { ['#', '+', '.'] } else { ['█', '▒', '·'] }
+    if screen.is_ascii {
+        ['#', '+', '.']
+    } else {
+        ['█', '▒', '·']
+    }
 }
 
 /// The midnights of the days shown.
@@ -138,6 +142,8 @@ fn next(reason: &ReasonReport, now: Timestamp) -> String {
     } else {
         at.strftime("%a %H:%M").to_string()
     };
-    let nodes = window.nodes.map_or("all nodes".to_owned(), |nodes| counted(nodes as usize, "node"));
+    let nodes = window
+        .nodes
+        .map_or("all nodes".to_owned(), |nodes| counted(nodes as usize, "node"));
     format!("{time}, {nodes}")
 }

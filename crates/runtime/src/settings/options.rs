@@ -4,7 +4,9 @@ use std::{fmt::Write, time::Duration};
 
 use model::snapshot::{MinValuesPolicy, PreferencePolicy};
 
-use super::{Consolidation, MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config};
+use super::{
+    Consolidation, MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config,
+};
 
 /// One option.
 pub(super) struct Opt {

@@ -50,7 +50,12 @@ pub(super) fn of_pool(pool: &NodePool, claim: &NodeClaim) -> Option<&'static str
 
 /// Hashes of different versions say nothing about each other.
 fn is_template_drifted(pool: &NodePool, claim: &NodeClaim) -> bool {
-    let both = |key: &str| Some((pool.metadata.annotations.get(key)?, claim.metadata.annotations.get(key)?));
+    let both = |key: &str| {
+        Some((
+            pool.metadata.annotations.get(key)?,
+            claim.metadata.annotations.get(key)?,
+        ))
+    };
     let (Some(hashes), Some(versions)) = (both(NODEPOOL_HASH), both(NODEPOOL_HASH_VERSION)) else {
         return false;
     };
@@ -175,7 +180,10 @@ mod tests {
             (wants("Gt", json!(["3"])), json!({"k": "3"}), drifted),
         ];
         for (requirements, labels, expected) in cases {
-            let found = of_pool(&pool(json!({}), requirements.clone()), &claim(json!({}), labels.clone()));
+            let found = of_pool(
+                &pool(json!({}), requirements.clone()),
+                &claim(json!({}), labels.clone()),
+            );
             assert_eq!(found, expected, "{requirements} {labels}");
         }
     }
