@@ -215,7 +215,10 @@ pub fn consolidate(client: &Client, pool: &str) -> Result<()> {
     let disruption = json!({
         "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [{"nodes": "100%"}],
     });
-    client.patch(&format!("{NODE_POOLS}/{pool}"), &json!({"spec": {"disruption": disruption}}))?;
+    client.patch(
+        &format!("{NODE_POOLS}/{pool}"),
+        &json!({"spec": {"disruption": disruption}}),
+    )?;
     Ok(())
 }
 

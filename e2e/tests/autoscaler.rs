@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_one_node_per_claim, await_ready,
-    await_nodes, await_request, claims, cluster, consolidate, count, delete, delete_pool, forget_leader, nodes, requests, start,
-    start_as_account, start_upstream,
+    apply_deployment, apply_pool, apply_role, await_leader, await_nodes, await_nothing_left, await_one_node_per_claim,
+    await_ready, await_request, claims, cluster, consolidate, count, delete, delete_pool, forget_leader, nodes,
+    requests, start, start_as_account, start_upstream,
 };
 use serde_json::Value;
 

@@ -177,7 +177,9 @@ fn one(upstream: &Upstream, contender: &Contender, race: &Race, seed: u64) -> Re
     let (rss_mb, cpu_s) = usage.finish();
     let writes = Writes::read(&cluster.logs().join("audit.log"))?;
     let usd_h = price(&nodes)?;
-    let scale_in = race.scale_in.map(|share| scale_in::run(&cluster, &mut process, &deployments, share));
+    let scale_in = race
+        .scale_in
+        .map(|share| scale_in::run(&cluster, &mut process, &deployments, share));
     Ok(Row {
         controller: contender.name.clone(),
         workload: format!("mixed-{pods}-{seed}"),

@@ -32,12 +32,7 @@ pub(super) struct Settled {
 }
 
 /// Takes a share of every Deployment's pods away, at least one pod staying, and waits until the fleet has settled.
-pub(super) fn run(
-    cluster: &Cluster,
-    process: &mut Process,
-    deployments: &[Deployment],
-    share: f64,
-) -> Result<Settled> {
+pub(super) fn run(cluster: &Cluster, process: &mut Process, deployments: &[Deployment], share: f64) -> Result<Settled> {
     let evictions = || -> Result<usize> {
         let writes = Writes::read(&cluster.logs().join("audit.log"))?;
         Ok(writes.by_resource.get(EVICTION).copied().unwrap_or_default())
@@ -46,7 +41,9 @@ pub(super) fn run(
     let clock = Deadline::within(LIMIT);
     for deployment in deployments {
         let path = format!("/apis/apps/v1/namespaces/default/deployments/{}", deployment.name);
-        cluster.client().patch(&path, &json!({"spec": {"replicas": left(deployment.replicas, share)}}))?;
+        cluster
+            .client()
+            .patch(&path, &json!({"spec": {"replicas": left(deployment.replicas, share)}}))?;
     }
     let mut fleet = None;
     let mut since = Duration::ZERO;
@@ -66,7 +63,10 @@ pub(super) fn run(
         })
     })?;
     let nodes = cluster.client().get("/api/v1/nodes")?.unwrap_or_default();
-    let pods = cluster.client().get("/api/v1/namespaces/default/pods")?.unwrap_or_default();
+    let pods = cluster
+        .client()
+        .get("/api/v1/namespaces/default/pods")?
+        .unwrap_or_default();
     Ok(Settled {
         settled_s: round(since.as_secs_f64()),
         settled_nodes: items(&nodes).count(),
@@ -76,7 +76,12 @@ pub(super) fn run(
     })
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a few pods")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a few pods"
+)]
 fn left(replicas: u64, share: f64) -> u64 {
     ((replicas as f64 * (1.0 - share)) as u64).max(1)
 }
@@ -97,6 +102,9 @@ mod tests {
 
     #[test]
     fn a_share_of_the_pods_goes_and_one_always_stays() {
-        assert_eq!([(50, 0.6), (5, 0.6), (1, 0.6)].map(|(replicas, share)| left(replicas, share)), [20, 2, 1]);
+        assert_eq!(
+            [(50, 0.6), (5, 0.6), (1, 0.6)].map(|(replicas, share)| left(replicas, share)),
+            [20, 2, 1]
+        );
     }
 }

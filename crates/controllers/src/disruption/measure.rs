@@ -50,7 +50,7 @@ pub(super) fn round(cluster: &Cluster, round: &Round, paused: usize, took: Durat
         metrics
             .voluntary_disruption_eligible_nodes
             .set([reason], count(pass.eligible));
-        for budgets in &pass.budgets {
+        if let Some(budgets) = &pass.budgets {
             for (pool, budget) in &budgets.pools {
                 let labels = [pool.as_str(), reason];
                 metrics

@@ -76,6 +76,20 @@ struct Failures {
     last: Timestamp,
 }
 
+impl Inner {
+    /// Counts a failure of each of these pools.
+    fn fail(&mut self, pools: BTreeSet<NodePoolName>, now: Timestamp) {
+        for pool in pools {
+            let known = self.failures.get(&pool).map_or(0, |known| known.count);
+            let failures = Failures {
+                count: known + 1,
+                last: now,
+            };
+            self.failures.insert(pool, failures);
+        }
+    }
+}
+
 impl Memory {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,15 +165,15 @@ impl Memory {
             .iter()
             .filter(|awaited| !awaited.is_initialized)
             .collect();
-        let pools: BTreeSet<_> = lost.iter().map(|awaited| awaited.pool.clone()).collect();
-        for pool in pools {
-            let known = inner.failures.entry(pool).or_insert(Failures { count: 0, last: now });
-            *known = Failures {
-                count: known.count + 1,
-                last: now,
-            };
-        }
+        inner.fail(lost.iter().map(|awaited| awaited.pool.clone()).collect(), now);
         lost.len()
+    }
+
+    /// Replacements could not even be asked for.
+    pub(super) fn fail_to_start(&self, command: &Command, now: Timestamp) {
+        let replacements = command.replacements.iter();
+        let pools = replacements.map(|replacement| replacement.node_pool().clone());
+        self.lock().fail(pools.collect(), now);
     }
 
     /// A pool was changed, or one of its machines came up: its replacements may be worth another try.

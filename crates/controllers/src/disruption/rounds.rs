@@ -235,6 +235,7 @@ impl Rounds {
     /// Begins commands, all at once; true when any began.
     async fn begin(&self, cluster: &Cluster, seen: &Seen, commands: Vec<Command>) -> Result<bool, Problem> {
         let ids: Vec<_> = commands.iter().map(|_| self.random.uuid().into()).collect();
+        let asked = commands.clone();
         let starts = commands
             .into_iter()
             .zip(&ids)
@@ -242,13 +243,17 @@ impl Rounds {
         let results = join_all(starts).await;
         let mut began = false;
         let mut problems = Vec::new();
-        for (id, result) in ids.into_iter().zip(results) {
+        for ((id, command), result) in ids.into_iter().zip(&asked).zip(results) {
             match result {
                 Ok(is_begun) => {
                     began |= is_begun;
                     self.queue.add(id);
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) => {
+                    // A pool whose replacements cannot be had must not keep the loop from all others.
+                    self.memory.fail_to_start(command, cluster.now());
+                    problems.push(problem);
+                }
             }
         }
         match problems.pop() {

@@ -24,7 +24,7 @@ pub(super) fn round(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
         refused(cluster, snapshot, refusal);
     }
     for pass in &round.passes {
-        for budgets in &pass.budgets {
+        if let Some(budgets) = &pass.budgets {
             for (pool, budget) in &budgets.pools {
                 let message = budget.blocked_message(budgets.reason);
                 let pool = snapshot.node_pool(pool);
@@ -48,7 +48,9 @@ fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
     }
     if let Some(message) = held(refusal) {
         about(cluster, snapshot, &refusal.node, refusal.claim.as_ref(), |object| {
-            object.event(EventKind::Normal, "DisruptionHeld", message.clone()).quiet_for(LONG)
+            object
+                .event(EventKind::Normal, "DisruptionHeld", message.clone())
+                .quiet_for(LONG)
         });
     }
     let Some(event) = refusal.event() else { return };

@@ -34,7 +34,11 @@ fn pods_that_are_left_are_brought_together() {
         world.scale("web", 1);
         let settled = life.until(&world, 30 * MINUTE, |world| {
             let nodes = world.nodes().len();
-            if nodes < before { world.unsettled(7, nodes) } else { vec![format!("{nodes} nodes for seven pods")] }
+            if nodes < before {
+                world.unsettled(7, nodes)
+            } else {
+                vec![format!("{nodes} nodes for seven pods")]
+            }
         });
         settled.await.unwrap();
         life.pass(&world, 20 * MINUTE).await;

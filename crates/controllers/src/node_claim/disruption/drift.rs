@@ -223,6 +223,8 @@ mod tests {
         Catalog {
             instance_types: vec![serde_json::from_value(entry).unwrap()],
             node_pool_instance_types: [("p".into(), ["small".into()].into_iter().collect())].into(),
+            // A cloud with reservations says so.
+            well_known_labels: ["cloud/reservation-id".into()].into_iter().collect(),
             ..Catalog::default()
         }
     }
