@@ -231,6 +231,31 @@ pub fn apply_pool(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Lets the nodes of a pool go as soon as they are not worth their price.
+pub fn consolidate(client: &Client, pool: &str) -> Result<()> {
+    let disruption = json!({
+        "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [{"nodes": "100%"}],
+    });
+    client.patch(
+        &format!("{NODE_POOLS}/{pool}"),
+        &json!({"spec": {"disruption": disruption}}),
+    )?;
+    Ok(())
+}
+
+/// Waits until there are so many nodes, each with its claim.
+pub fn await_nodes(client: &Client, count: usize) -> Result<()> {
+    client.wait_for(&format!("{count} nodes"), LIMIT, |client| {
+        let nodes = ids(client, NODES, "/metadata/name")?;
+        Ok(if nodes.len() == count {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{nodes:?}"))
+        })
+    })?;
+    await_one_node_per_claim(client)
+}
+
 /// A pool of kwok's Linux types.
 pub fn pool(name: &str) -> Value {
     json!({

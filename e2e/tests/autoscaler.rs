@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, apply_role, apply_shape, await_leader, await_nothing_left, await_one_node_per_claim,
-    await_ready, await_request, claims, cluster, count, delete, delete_deployment, delete_pool, forget_leader, metrics,
-    nodes, requests, start, start_as_account, start_upstream, value,
+    apply_deployment, apply_pool, apply_role, apply_shape, await_leader, await_nodes, await_nothing_left,
+    await_one_node_per_claim, await_ready, await_request, claims, cluster, consolidate, count, delete, delete_deployment,
+    delete_pool, forget_leader, metrics, nodes, requests, start, start_as_account, start_upstream, value,
 };
 use rig::{Client, ports};
 use serde_json::Value;
@@ -75,6 +75,30 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
         delete_shapes(client)?;
         controller.stop(std::time::Duration::from_secs(20));
     }
+    Ok(())
+}
+
+#[test]
+fn after_a_scale_in_the_pods_that_are_left_run_on_fewer_nodes() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    apply_role(client)?;
+    let _controller = start_as_account(&cluster, "dovetail")?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    // Of these no two share a node: the largest type has 256 cores.
+    apply_deployment(client, "web", 4, "140")?;
+    await_ready(client, "web", 4)?;
+    await_nodes(client, 4)?;
+    consolidate(client, "default")?;
+    apply_deployment(client, "web", 1, "140")?;
+    await_nodes(client, 1)?;
+    await_ready(client, "web", 1)?;
+    let refused: Vec<_> = requests(&cluster)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .collect();
+    ensure!(refused.is_empty(), "refused: {refused:?}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 mod audit;
 mod controller_log;
+mod scale_in;
 mod startup;
 mod usage;
 
@@ -54,6 +55,9 @@ pub(crate) struct Race {
     /// Ours with this setting of --steering; each is a contender of its own
     #[arg(long, value_parser = ["off", "release", "nominate", "pin"])]
     steering: Vec<String>,
+    /// Then take this share of the pods away, and measure the fleet once it has settled
+    #[arg(long, value_name = "SHARE")]
+    scale_in: Option<f64>,
     /// Rows as JSON lines
     #[arg(long)]
     json: bool,
@@ -87,6 +91,8 @@ struct Row {
     cpu_s: f64,
     api_writes: usize,
     writes: BTreeMap<String, usize>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    scale_in: Option<scale_in::Settled>,
 }
 
 struct Contender {
@@ -111,7 +117,7 @@ pub(crate) fn run(race: &Race) -> Result<ExitCode> {
     for seed in &race.seeds {
         let planned = contenders.last().and_then(|ours| planned(ours, race.pods, *seed));
         for contender in &contenders {
-            let mut row = one(&upstream, contender, race.pods, *seed)
+            let mut row = one(&upstream, contender, race, *seed)
                 .with_context(|| format!("{} on mixed-{}-{seed}", contender.name, race.pods))?;
             (row.planned_usd_h, row.bound_usd_h) = planned.unzip();
             show(&row, race.json)?;
@@ -176,7 +182,8 @@ fn release_build() -> Result<PathBuf> {
     Ok(workspace().join("target/release/dovetail").canonicalize()?)
 }
 
-fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Result<Row> {
+fn one(upstream: &Upstream, contender: &Contender, race: &Race, seed: u64) -> Result<Row> {
+    let pods = race.pods;
     let cluster = Cluster::builder().kwok(upstream.stages().to_vec()).audit().start()?;
     install_crds(upstream, &cluster)?;
     let mut started = start(&cluster, contender)?;
@@ -219,6 +226,10 @@ fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Resu
     let rounds = Rounds::read(started.process.log())?;
     let metrics = page(started.metrics, "/metrics").map(|(_, text)| text);
     let landed = |place: &str| landed(metrics.as_deref()?, place);
+    let usd_h = price(&nodes)?;
+    let scale_in = race
+        .scale_in
+        .map(|share| scale_in::run(&cluster, &mut started.process, &deployments, share));
     Ok(Row {
         controller: contender.name.clone(),
         workload: format!("mixed-{pods}-{seed}"),
@@ -229,7 +240,7 @@ fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Resu
         rounds: rounds.count,
         own_s: (rounds.own_s * 1000.0).round() / 1000.0,
         nodes: items(&nodes).count(),
-        usd_h: price(&nodes)?,
+        usd_h,
         planned_usd_h: None,
         bound_usd_h: None,
         as_planned: landed("planned"),
@@ -238,6 +249,7 @@ fn one(upstream: &Upstream, contender: &Contender, pods: u64, seed: u64) -> Resu
         cpu_s: round(cpu_s),
         api_writes: writes.by_resource.values().sum(),
         writes: writes.by_resource,
+        scale_in: scale_in.transpose()?,
     })
 }
 
@@ -418,5 +430,8 @@ fn show(row: &Row, as_json: bool) -> Result<()> {
         row.api_writes,
         row.writes
     );
+    if let Some(settled) = &row.scale_in {
+        println!("{:<24} {settled:?}", "");
+    }
     Ok(())
 }

@@ -8,6 +8,7 @@ pub mod catalog;
 mod cluster;
 mod conditions;
 mod controller;
+pub mod disruption;
 pub mod node;
 pub mod node_claim;
 pub mod node_overlay;

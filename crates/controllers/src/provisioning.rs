@@ -4,20 +4,20 @@
 //! plans on the engine's threads, decides what follows from the plan, and acts. Whatever it leaves undone, the next pass
 //! finds again: what was created is in the state at once and counts as room on its way.
 
-mod act;
+pub(crate) mod act;
 mod batch;
 mod buffer;
 pub(crate) mod claim;
 pub(crate) mod create;
-mod decide;
+pub(crate) mod decide;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod in_flight;
+pub(crate) mod in_flight;
 mod listed;
 mod name;
 mod nominated;
 mod pass;
-mod tell;
+pub(crate) mod tell;
 #[cfg(test)]
 mod tests;
 mod trigger;

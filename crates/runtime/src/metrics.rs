@@ -109,6 +109,8 @@ families! {
     Minimal Counter voluntary_disruption_queue_failures_total = "karpenter_voluntary_disruption_queue_failures_total" ["decision", "reason", "consolidation_type"] "The number of times that an enqueued disruption decision failed.";
     Minimal Histogram consolidation_score = "karpenter_consolidation_score" ["decision", "nodepool", "policy"] (buckets::SCORE) "Scores of consolidation moves.";
     Minimal Counter consolidation_moves_total = "karpenter_consolidation_moves_total" ["decision", "nodepool", "policy"] "Consolidation moves judged.";
+    Full Gauge disruption_oldest_unevaluated_candidate_seconds = "dovetail_disruption_oldest_unevaluated_candidate_seconds" [] "How long the consolidation candidate that waits longest has waited to be looked at.";
+    Full Gauge disruption_paused_nodepools = "dovetail_disruption_paused_nodepools" [] "Number of nodepools of which people want nothing disrupted for now.";
     Minimal Histogram cloudprovider_duration_seconds = "karpenter_cloudprovider_duration_seconds" ["controller", "method", "provider"] (buckets::DEFAULT) "Duration of cloud provider method calls.";
     Minimal Counter cloudprovider_errors_total = "karpenter_cloudprovider_errors_total" ["controller", "method", "provider", "error", "nodepool"] "Total number of errors returned from CloudProvider calls.";
     Minimal Counter controller_runtime_reconcile_total = "controller_runtime_reconcile_total" ["controller", "result"] "Total number of reconciliations per controller.";

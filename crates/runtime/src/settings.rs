@@ -64,6 +64,8 @@ pub struct Settings {
     pub steering: Steering,
     /// `--packing`
     pub packing: Packing,
+    /// `--consolidation`
+    pub consolidation: Consolidation,
 }
 
 /// How many metrics are shown.
@@ -114,6 +116,16 @@ pub enum Packing {
     Faithful,
 }
 
+/// Which moves save money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Consolidation {
+    /// Upstream's, and several nodes for several.
+    #[default]
+    Cheapest,
+    /// Upstream's.
+    Faithful,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -140,6 +152,7 @@ impl Default for Settings {
             metrics_profile: MetricsProfile::default(),
             steering: Steering::default(),
             packing: Packing::default(),
+            consolidation: Consolidation::default(),
         }
     }
 }

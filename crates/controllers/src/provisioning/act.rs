@@ -55,6 +55,13 @@ fn refuse(cluster: &Cluster, refusal: &Unplaced) {
     });
 }
 
+/// Keeps machines that get pods from being disrupted for a while, and tells the pods.
+pub(crate) fn nominate_all(cluster: &Cluster, nominations: Vec<Nomination>) {
+    for nomination in nominations {
+        nominate(cluster, &nomination);
+    }
+}
+
 fn nominate(cluster: &Cluster, nomination: &Nomination) {
     let (claim, node) = (nomination.claim.as_deref(), nomination.node.as_deref());
     for pod in &nomination.pods {

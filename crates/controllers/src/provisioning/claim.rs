@@ -37,6 +37,8 @@ pub(crate) struct Draft {
     pub pods: Vec<Arc<Pod>>,
     /// The most its node may take of the pool's limits.
     pub most: ResourceList,
+    /// What of the limits is given back once it is up, because it replaces something.
+    pub freed: ResourceList,
 }
 
 /// A pool that the API's own types cannot read, so that its drift hash cannot be told.
@@ -66,6 +68,7 @@ impl Draft {
             seed,
             pods: planned.pods.clone(),
             most,
+            freed: ResourceList::default(),
         }
     }
 
@@ -91,6 +94,7 @@ impl Draft {
             seed,
             pods: Vec::new(),
             most: ResourceList::default(),
+            freed: ResourceList::default(),
         }
     }
 

@@ -72,10 +72,9 @@ pub(crate) struct NoTypes {
 /// their nodes can be released together.
 pub(crate) fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steered: bool) -> Vec<Step> {
     let complaints = dropped.iter().filter_map(|dropped| complaint(snapshot, dropped));
-    let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
     let mut steps: Vec<_> = complaints.map(Step::Complain).collect();
     steps.extend(plan.unplaced.iter().cloned().map(Step::Refuse));
-    steps.extend(nominations.map(Step::Nominate));
+    steps.extend(nominations(snapshot, plan).into_iter().map(Step::Nominate));
     steps.extend(of_buffers(snapshot, plan));
     steps.extend(creations(snapshot, &plan.claims, is_steered));
     steps
@@ -97,6 +96,12 @@ fn complaint(snapshot: &Snapshot, dropped: &DroppedPool) -> Option<NoTypes> {
         pool: Arc::clone(pool),
         is_min_values: dropped.is_min_values,
     })
+}
+
+/// The machines of a plan that are there, or on their way, and get pods.
+pub(crate) fn nominations(snapshot: &Snapshot, plan: &Plan) -> Vec<Nomination> {
+    let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
+    nominations.collect()
 }
 
 fn nomination(snapshot: &Snapshot, planned: &PlannedNode) -> Option<Nomination> {
@@ -129,6 +134,24 @@ fn nomination(snapshot: &Snapshot, planned: &PlannedNode) -> Option<Nomination> 
 }
 
 fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) -> Vec<Step> {
+    let (skipped, drafts) = drafted(snapshot, planned, is_steered);
+    let skipped = skipped.into_iter().map(Step::Skip);
+    skipped
+        .chain(drafts.into_iter().map(|draft| Step::Create(Box::new(draft))))
+        .collect()
+}
+
+/// The claims a plan asks for, all or none of them: a command brings all its replacements.
+pub(crate) fn drafts(
+    snapshot: &Snapshot,
+    planned: &[PlannedClaim],
+    is_steered: bool,
+) -> Result<Vec<Draft>, Unhashable> {
+    let (mut skipped, drafts) = drafted(snapshot, planned, is_steered);
+    skipped.pop().map_or(Ok(drafts), Err)
+}
+
+fn drafted(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) -> (Vec<Unhashable>, Vec<Draft>) {
     let mut hashes: BTreeMap<Text, Result<String, Unhashable>> = BTreeMap::new();
     let mut taken: BTreeSet<Text> = BTreeSet::new();
     let mut forecast = Forecast::new(snapshot.catalog());
@@ -139,7 +162,7 @@ fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) ->
         };
         let hash = hashes.entry(pool.metadata.name.clone()).or_insert_with(|| {
             let hash = claim::hash(pool);
-            skipped.extend(hash.as_ref().err().cloned().map(Step::Skip));
+            skipped.extend(hash.as_ref().err().cloned());
             hash
         });
         let Ok(hash) = hash else { continue };
@@ -155,8 +178,7 @@ fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) ->
     if is_steered && drafts.len() > 1 {
         steer(&mut drafts);
     }
-    skipped.extend(drafts.into_iter().map(|(draft, _)| Step::Create(Box::new(draft))));
-    skipped
+    (skipped, drafts.into_iter().map(|(draft, _)| draft).collect())
 }
 
 /// Marks claims as made together, and those that the plan wants to come after the others.

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use model::{
-    object::{List, NodePool, ObjectKey, Pod},
+    object::{List, NodeClaim, NodePool, ObjectKey, Pod},
     plan::{Plan, RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
@@ -105,7 +105,7 @@ impl Controller for Provisioner {
         }
         let began = Instant::now();
         let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
-        let (snapshot, manner) = (planned_on(&cluster.snapshot(), cluster), manner(cluster.settings()));
+        let (snapshot, manner) = (planned_on(&going(cluster), cluster), manner(cluster.settings()));
         let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
         let took = began.elapsed();
         depth.end(cluster, &outcome.plan);
@@ -134,6 +134,27 @@ fn manner(settings: &Settings) -> Manner {
         },
         steering: settings.steering,
     }
+}
+
+/// The snapshot in which claims that are marked for deletion go already: their nodes take no pods, and theirs need a place.
+fn going(cluster: &Cluster) -> Snapshot {
+    let marked: Vec<NodeClaim> = cluster.look(|state| {
+        let claims = state.marked_for_deletion().filter_map(|name| {
+            let claim = state.get::<NodeClaim>(&ObjectKey::cluster_scoped(name.as_str()))?;
+            (!claim.metadata.is_deleting()).then(|| NodeClaim::clone(claim))
+        });
+        claims.collect()
+    });
+    let snapshot = cluster.snapshot();
+    if marked.is_empty() {
+        return snapshot;
+    }
+    let now = snapshot.taken_at();
+    let marked = marked.into_iter().map(|mut claim| {
+        claim.metadata.deletion_timestamp = Some(now);
+        Arc::new(claim)
+    });
+    snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(marked))
 }
 
 /// The snapshot without pools that take no part for reasons the planner does not know.

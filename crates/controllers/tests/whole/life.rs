@@ -25,7 +25,7 @@ impl Process {
             engine: Engine::Inline,
             recorder,
             metrics: Arc::clone(&world.metrics),
-            settings: Arc::clone(&world.settings),
+            settings: Arc::new(world.settings.clone()),
         }));
         let controllers = controllers::all(&cluster);
         let mut tasks = JoinSet::new();

@@ -11,7 +11,7 @@ pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) clock: Clock,
     /// How every process runs.
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Settings,
     /// What all processes count together.
     pub(crate) metrics: Arc<Metrics>,
     changes: UnboundedReceiver<Change>,
@@ -41,10 +41,10 @@ impl World {
         Self {
             server,
             clock,
-            settings: Arc::new(Settings {
+            settings: Settings {
                 steering,
                 ..Settings::default()
-            }),
+            },
             metrics: Arc::default(),
             changes,
             _standins: standins,
