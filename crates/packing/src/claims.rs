@@ -162,7 +162,6 @@ impl Claims {
         self.order.at(position)
     }
 
-
     pub(crate) fn mask(&self, claim: usize) -> Mask {
         self.rows(claim).into()
     }

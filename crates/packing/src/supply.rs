@@ -114,6 +114,8 @@ pub struct StateNode {
     pub ports: HostPortUsage<ObjectKey>,
     /// Volumes attached, with their limits.
     pub volumes: VolumeUsage<ObjectKey>,
+    /// Its instance type, if its NodePool takes part and offers it.
+    pub offered: Option<Arc<InstanceType>>,
     /// All parts of the node are up.
     pub is_initialized: bool,
     /// It may not be consolidated yet; in a consolidation run it takes only pods that have no place.
