@@ -103,7 +103,10 @@ fn fill(cluster: &Cluster, startup: &Startup) -> Result<()> {
         let name = format!("node-{at:05}");
         let node = node(&name);
         client.post("/api/v1/nodes", &node)?;
-        client.patch(&format!("/api/v1/nodes/{name}/status"), &json!({"status": node["status"]}))?;
+        client.patch(
+            &format!("/api/v1/nodes/{name}/status"),
+            &json!({"status": node["status"]}),
+        )?;
         let claim = claim(&name);
         client.post("/apis/karpenter.sh/v1/nodeclaims", &claim)?;
         let path = format!("/apis/karpenter.sh/v1/nodeclaims/{name}/status");
@@ -132,7 +135,9 @@ fn each(client: &Client, count: usize, work: impl Fn(&Client, usize) -> rig::Res
         hands.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
     });
     for result in results {
-        result.map_err(|_| anyhow::anyhow!("a hand panicked"))?.context("filling the cluster")?;
+        result
+            .map_err(|_| anyhow::anyhow!("a hand panicked"))?
+            .context("filling the cluster")?;
     }
     Ok(())
 }
