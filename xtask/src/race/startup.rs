@@ -170,6 +170,7 @@ fn claim(name: &str) -> Value {
         json!({"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": 1,
             "lastTransitionTime": "2026-11-16T10:00:00Z"})
     };
+    let conditions = ["Launched", "Registered", "Initialized", "Ready"].map(condition);
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": {"name": name, "labels": labels(name), "finalizers": ["karpenter.sh/termination"]},
@@ -180,7 +181,7 @@ fn claim(name: &str) -> Value {
         },
         "status": {
             "providerID": format!("kwok://{name}"), "nodeName": name, "capacity": room(), "allocatable": room(),
-            "conditions": ["Launched", "Registered", "Initialized", "Ready"].map(condition),
+            "conditions": conditions,
         },
     })
 }
