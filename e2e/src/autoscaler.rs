@@ -106,7 +106,10 @@ pub fn start_upstream(cluster: &Cluster, name: &str) -> Result<Process> {
 /// What a process shows on its metrics port.
 pub fn metrics(port: u16) -> Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    write!(stream, "GET /metrics HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "GET /metrics HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, page) = answer.split_once("\r\n\r\n").context("no answer")?;
@@ -119,7 +122,9 @@ pub fn metrics(port: u16) -> Result<String> {
 /// The value of a series, by its name with labels; zero when there is none.
 pub fn value(metrics: &str, series: &str) -> f64 {
     let of_series = metrics.lines().find_map(|line| line.strip_prefix(series));
-    of_series.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
+    of_series
+        .and_then(|value| value.trim().parse().ok())
+        .unwrap_or_default()
 }
 
 /// A request to the API server, as its audit log has it.

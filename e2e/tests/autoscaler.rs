@@ -57,7 +57,11 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
     for steering in ["off", "release", "nominate", "pin"] {
         let [port] = ports::free()?;
         let number = port.to_string();
-        let settings = [("STEERING", steering), ("METRICS_PROFILE", "full"), ("METRICS_PORT", &number)];
+        let settings = [
+            ("STEERING", steering),
+            ("METRICS_PROFILE", "full"),
+            ("METRICS_PORT", &number),
+        ];
         let mut controller = start(&cluster, steering, &settings)?;
         await_leader(client)?;
         apply_pool(client, "default")?;
@@ -71,7 +75,10 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
         let (planned, elsewhere) = (landed("planned"), landed("elsewhere"));
         println!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
         ensure!(planned > 0.0, "{steering}: nobody landed as planned");
-        ensure!(steering != "pin" || planned > elsewhere, "pinned: {planned} as planned, {elsewhere} elsewhere");
+        ensure!(
+            steering != "pin" || planned > elsewhere,
+            "pinned: {planned} as planned, {elsewhere} elsewhere"
+        );
         delete_shapes(client)?;
         controller.stop(std::time::Duration::from_secs(20));
     }

@@ -255,7 +255,9 @@ fn one(upstream: &Upstream, contender: &Contender, race: &Race, seed: u64) -> Re
 
 /// How many pods landed, as our metrics have it.
 fn landed(metrics: &str, place: &str) -> Option<f64> {
-    let is_it = |line: &&str| line.starts_with("dovetail_steering_pods_landed_total{") && line.contains(&format!("\"{place}\""));
+    let is_it = |line: &&str| {
+        line.starts_with("dovetail_steering_pods_landed_total{") && line.contains(&format!("\"{place}\""))
+    };
     metrics.lines().find(is_it)?.rsplit(' ').next()?.parse().ok()
 }
 
@@ -263,7 +265,11 @@ fn landed(metrics: &str, place: &str) -> Option<f64> {
 fn page(port: u16, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
     let answer = String::from_utf8_lossy(&answer);
@@ -301,7 +307,9 @@ fn start(cluster: &Cluster, contender: &Contender) -> Result<Started> {
 /// Who leads, if anybody does.
 fn lease_holder(client: &Client) -> rig::Result<Option<String>> {
     let lease = client.get(LEASE)?.unwrap_or_default();
-    let holder = lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty());
+    let holder = lease["spec"]["holderIdentity"]
+        .as_str()
+        .filter(|holder| !holder.is_empty());
     Ok(holder.map(str::to_owned))
 }
 

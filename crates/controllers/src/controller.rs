@@ -140,7 +140,11 @@ impl Display for ReconcileId {
         let part = |from: u32, digits: u32| (self.0 >> from) & ((1 << (digits * 4)) - 1);
         let (version, variant) = (0x4000 | part(64, 3), 0x8000 | part(48, 4) & 0x3fff);
         let (time, low) = (part(96, 8), part(0, 12));
-        write!(f, "{time:08x}-{:04x}-{version:04x}-{variant:04x}-{low:012x}", part(80, 4))
+        write!(
+            f,
+            "{time:08x}-{:04x}-{version:04x}-{variant:04x}-{low:012x}",
+            part(80, 4)
+        )
     }
 }
 

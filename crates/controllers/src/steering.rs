@@ -108,7 +108,9 @@ fn last_bound(claim: &NodeClaim, state: &State) -> Option<Timestamp> {
     let node = claim.status.node_name.as_ref()?;
     let scheduled = state.pods_on_node(node.as_str()).filter_map(|pod| {
         let scheduled = pod.condition("PodScheduled")?;
-        scheduled.last_transition_time.filter(|_| scheduled.status == ConditionStatus::True)
+        scheduled
+            .last_transition_time
+            .filter(|_| scheduled.status == ConditionStatus::True)
     });
     scheduled.max()
 }
@@ -135,7 +137,10 @@ pub(crate) fn place(pod: &Pod, state: &State) -> Option<&'static str> {
 /// Whether a node is kept from pods by us.
 pub(crate) fn is_held(node: &Node) -> bool {
     let is_unregistered = |taint: &model::object::Taint| *taint.key == *api::taints::UNREGISTERED;
-    node.spec.taints.iter().any(|taint| is_unregistered(taint) || pin::is_pinning(taint))
+    node.spec
+        .taints
+        .iter()
+        .any(|taint| is_unregistered(taint) || pin::is_pinning(taint))
 }
 
 /// What came of a write about a pod, as a metric says it.
@@ -260,9 +265,14 @@ mod tests {
         released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
         let reason = "released once team/web had its chance on the other nodes of its plan";
         assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(4)));
-        assert_eq!(release(&last, at(0), &released, at(4)), Release::Now, "nobody is being bound");
+        assert_eq!(
+            release(&last, at(0), &released, at(4)),
+            Release::Now,
+            "nobody is being bound"
+        );
         for (second, until) in [(3, 5), (6, 7)] {
-            let scheduled = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(second).to_string()}]);
+            let scheduled =
+                json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(second).to_string()}]);
             released.apply::<Pod>(read(json!({
                 "metadata": {"name": "other", "namespace": "team", "resourceVersion": second.to_string()},
                 "spec": {"nodeName": "node-a"}, "status": {"conditions": scheduled},

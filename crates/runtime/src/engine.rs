@@ -113,7 +113,9 @@ impl Pool {
 
     /// Starts a thread if there are fewer than jobs and than there may be. Returns how many there are.
     fn hire(&self, open: usize) -> usize {
-        let most = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        let most = thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(MOST_THREADS);
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         if *threads < most.min(open) {
             let received = Arc::clone(&self.received);

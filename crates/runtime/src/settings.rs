@@ -186,7 +186,11 @@ impl Settings {
         #[expect(clippy::cast_precision_loss, reason = "at most some thousands")]
         let workers_now = self.workers(workers.0, workers.1) as f64;
         let per_second = (workers_now * f64::from(at_one) / f64::from(workers.0)).ceil();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small positive number"
+        )]
         let burst = (per_second * 10.0) as u32;
         crate::rate::Rate { per_second, burst }
     }

@@ -103,7 +103,10 @@ fn fill(cluster: &Cluster, startup: &Startup) -> Result<()> {
         let name = format!("node-{at:05}");
         let node = node(&name);
         client.post("/api/v1/nodes", &node)?;
-        client.patch(&format!("/api/v1/nodes/{name}/status"), &json!({"status": node["status"]}))?;
+        client.patch(
+            &format!("/api/v1/nodes/{name}/status"),
+            &json!({"status": node["status"]}),
+        )?;
         let claim = claim(&name);
         client.post("/apis/karpenter.sh/v1/nodeclaims", &claim)?;
         let path = format!("/apis/karpenter.sh/v1/nodeclaims/{name}/status");
@@ -132,7 +135,9 @@ fn each(client: &Client, count: usize, work: impl Fn(&Client, usize) -> rig::Res
         hands.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
     });
     for result in results {
-        result.map_err(|_| anyhow::anyhow!("a hand panicked"))?.context("filling the cluster")?;
+        result
+            .map_err(|_| anyhow::anyhow!("a hand panicked"))?
+            .context("filling the cluster")?;
     }
     Ok(())
 }
@@ -165,6 +170,7 @@ fn claim(name: &str) -> Value {
         json!({"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": 1,
             "lastTransitionTime": "2026-11-16T10:00:00Z"})
     };
+    let conditions = ["Launched", "Registered", "Initialized", "Ready"].map(condition);
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": {"name": name, "labels": labels(name), "finalizers": ["karpenter.sh/termination"]},
@@ -175,7 +181,7 @@ fn claim(name: &str) -> Value {
         },
         "status": {
             "providerID": format!("kwok://{name}"), "nodeName": name, "capacity": room(), "allocatable": room(),
-            "conditions": ["Launched", "Registered", "Initialized", "Ready"].map(condition),
+            "conditions": conditions,
         },
     })
 }

@@ -21,7 +21,10 @@ impl Usage {
 
     /// Megabytes at its largest, and processor seconds, both since its start.
     pub(super) fn whole(pid: u32) -> (f64, f64) {
-        (peak_megabytes(pid).unwrap_or_default(), cpu_seconds(pid).unwrap_or_default())
+        (
+            peak_megabytes(pid).unwrap_or_default(),
+            cpu_seconds(pid).unwrap_or_default(),
+        )
     }
 
     /// Megabytes at its largest so far, and processor seconds since the beginning of the measurement.

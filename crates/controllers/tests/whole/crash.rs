@@ -54,7 +54,8 @@ fn sweep(steering: Steering) {
     println!("{} writes: {writes:#?}", writes.len());
     let sweep = |fault: Fault| -> Vec<String> {
         let runs = writes.iter().enumerate();
-        runs.filter_map(|(at, what)| failure(steering, at, what, fault)).collect()
+        runs.filter_map(|(at, what)| failure(steering, at, what, fault))
+            .collect()
     };
     let failed: Vec<String> = std::thread::scope(|scope| {
         let sweeps = [Fault::CrashBefore, Fault::CrashAfter].map(|fault| scope.spawn(move || sweep(fault)));

@@ -39,8 +39,15 @@ async fn landed(steering: Steering) -> Landed {
         world.add_shape(name, replicas, cpu, memory);
         pods += usize::try_from(replicas).unwrap();
     }
-    life.until(&world, 10 * MINUTE, |world| not_running(world, pods)).await.unwrap();
-    let landed = |place: &str| world.metrics.steering_pods_landed_total.value([steering.as_str(), place]);
+    life.until(&world, 10 * MINUTE, |world| not_running(world, pods))
+        .await
+        .unwrap();
+    let landed = |place: &str| {
+        world
+            .metrics
+            .steering_pods_landed_total
+            .value([steering.as_str(), place])
+    };
     let written = |kind: &str| world.metrics.steering_writes_total.value([kind, "done"]);
     Landed {
         planned: landed("planned"),
@@ -60,7 +67,11 @@ fn each_setting_takes_pods_closer_to_where_they_were_planned() {
     assert!(release.planned >= off.planned, "{release:?} {off:?}");
     assert!(nominate.planned >= release.planned, "{nominate:?} {release:?}");
     assert!(nominate.nodes <= release.nodes, "{nominate:?} {release:?}");
-    assert_eq!((pin.elsewhere, pin.bindings), (0.0, pin.planned), "{pin:?}");
+    assert_eq!(
+        (pin.elsewhere, pin.nominations, pin.bindings),
+        (0.0, 0.0, pin.planned),
+        "{pin:?}"
+    );
 }
 
 /// A pod that kube-scheduler found no place for.
@@ -82,11 +93,16 @@ fn a_nomination_that_nobody_honours_is_withdrawn_and_the_pod_gets_a_node() {
     on_virtual_time(async {
         let world = World::new(Steering::Nominate);
         world.add_pool("default");
-        world.server.create(unschedulable("web", &json!({"nominatedNodeName": "gone"}))).unwrap();
+        world
+            .server
+            .create(unschedulable("web", &json!({"nominatedNodeName": "gone"})))
+            .unwrap();
         let mut life = Life::begin(&world);
         life.pass(&world, Duration::from_secs(15)).await;
         assert_eq!(world.claims().len(), 0, "it may yet be honoured");
-        life.until(&world, 2 * MINUTE, |world| not_running(world, 1)).await.unwrap();
+        life.until(&world, 2 * MINUTE, |world| not_running(world, 1))
+            .await
+            .unwrap();
         assert_eq!(text(&world.pods()[0], "/status/nominatedNodeName"), "");
     });
 }

@@ -65,10 +65,16 @@ impl Site {
 /// Whether who asks can read gzip: it is named, and not refused with a weight of zero.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let mut codings = accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut codings = accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
     codings.any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
-        let is_refused = |weight: &str| weight.strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
+        let is_refused = |weight: &str| {
+            weight
+                .strip_prefix("q=")
+                .is_some_and(|weight| weight.parse() == Ok(0.0))
+        };
         parts.next() == Some("gzip") && !parts.any(is_refused)
     })
 }

@@ -182,7 +182,12 @@ async fn metrics_come_compressed_to_whoever_can_read_that() {
     let ask = |encoding: &str| {
         format!("GET /metrics HTTP/1.0\r\nhost: x\r\naccept-encoding: {encoding}\r\nconnection: close\r\n\r\n")
     };
-    for (encoding, is_zipped) in [("gzip", true), ("deflate, gzip;q=0.5", true), ("gzip;q=0", false), ("br", false)] {
+    for (encoding, is_zipped) in [
+        ("gzip", true),
+        ("deflate, gzip;q=0.5", true),
+        ("gzip;q=0", false),
+        ("br", false),
+    ] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(ask(encoding).as_bytes()).await.unwrap();
         let mut answer = Vec::new();
@@ -197,6 +202,9 @@ async fn metrics_come_compressed_to_whoever_can_read_that() {
             text = String::from_utf8_lossy(body).into_owned();
         }
         let families = |page: &str| page.lines().filter(|line| line.starts_with("# TYPE")).count();
-        assert!(families(&text) > 0 && families(&text) == families(&plain), "{encoding}: {text}");
+        assert!(
+            families(&text) > 0 && families(&text) == families(&plain),
+            "{encoding}: {text}"
+        );
     }
 }

@@ -57,7 +57,11 @@ impl<T> Follower<'_, T> {
     }
 
     /// One connection, until the server ends it.
-    async fn connection(&mut self, version: &mut String, see: &mut impl FnMut(Observed<T>) -> Wish) -> Result<(), ApiError> {
+    async fn connection(
+        &mut self,
+        version: &mut String,
+        see: &mut impl FnMut(Observed<T>) -> Wish,
+    ) -> Result<(), ApiError> {
         let seconds = WATCH.as_secs() - self.api.random().next() % SPREAD;
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",

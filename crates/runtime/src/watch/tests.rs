@@ -255,7 +255,8 @@ async fn who_cannot_believe_a_list_is_shown_it_again_before_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn a_version_the_server_has_not_come_to_is_listed_anew() {
     let (_sender, opened) = stream();
-    let too_large = r#"{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 7"}"#;
+    let too_large =
+        r#"{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 7"}"#;
     let steps = vec![
         page(&[node("a", 1)], 9, ""),
         Step::Say(504, too_large.to_owned()),

@@ -5,7 +5,7 @@
 //! process that starts afresh knows of no pods and just opens the nodes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -132,6 +132,7 @@ impl Lifecycle {
         if steering < Steering::Nominate {
             return Ok(Turn::Open(node));
         }
+        let mut bound = BTreeSet::new();
         match self.stages.of(claim) {
             Some(Stage::Told(since)) => return Ok(self.turn(cluster, claim, node, since, pass.now)),
             Some(Stage::Fenced(since)) => {
@@ -139,14 +140,14 @@ impl Lifecycle {
                 if pass.now < settled {
                     return Ok(Turn::Wait(until(settled, pass.now)));
                 }
-                self.pin(cluster, claim, &node).await;
+                bound = self.pin(cluster, claim, &node).await;
             }
             None if steering == Steering::Pin && self.is_worth_a_fence(cluster, claim) => {
                 return self.fence(cluster, pass, node).await;
             }
             None => {}
         }
-        self.nominate(cluster, claim, &node).await;
+        self.nominate(cluster, claim, &node, &bound).await;
         self.stages.set(claim, Stage::Told(pass.now));
         Ok(self.turn(cluster, claim, node, pass.now, pass.now))
     }
@@ -183,25 +184,29 @@ impl Lifecycle {
         }
     }
 
-    /// Binds the pods that nothing speaks against.
-    async fn pin(&self, cluster: &Cluster, claim: &NodeClaim, node: &Node) {
+    /// Binds the pods that nothing speaks against; returns those that are bound.
+    async fn pin(&self, cluster: &Cluster, claim: &NodeClaim, node: &Node) -> BTreeSet<ObjectKey> {
         let planned = cluster.look(|state| planned(claim, state, false));
         let pods = pin::pinned(&cluster.snapshot(), node, &planned);
         let each = pods.into_iter().map(|pod| self.bind_one(cluster, pod, node));
-        stream::iter(each).buffer_unordered(AT_ONCE).collect::<()>().await;
+        let bound: Vec<_> = stream::iter(each).buffer_unordered(AT_ONCE).collect().await;
+        bound.into_iter().flatten().collect()
     }
 
-    async fn bind_one(&self, cluster: &Cluster, pod: Arc<Pod>, node: &Node) {
-        let result = cluster.api().bind(&pod.metadata.key(), pod.uid(), &node.metadata.name).await;
+    async fn bind_one(&self, cluster: &Cluster, pod: Arc<Pod>, node: &Node) -> Option<ObjectKey> {
+        let key = pod.metadata.key();
+        let result = cluster.api().bind(&key, pod.uid(), &node.metadata.name).await;
         self.count(cluster, "binding", &pod, &result);
+        result.is_ok().then_some(key)
     }
 
-    /// Nominates the pods that are to be told.
-    async fn nominate(&self, cluster: &Cluster, claim: &NodeClaim, node: &Node) {
+    /// Nominates the pods that are to be told, but for those that are bound: of these the watch may not have told yet.
+    async fn nominate(&self, cluster: &Cluster, claim: &NodeClaim, node: &Node, bound: &BTreeSet<ObjectKey>) {
         if self.stages.is_forbidden.load(Ordering::Relaxed) {
             return;
         }
-        let pods = cluster.look(|state| planned(claim, state, true));
+        let mut pods = cluster.look(|state| planned(claim, state, true));
+        pods.retain(|pod| !bound.contains(&pod.metadata.key()));
         let each = pods.into_iter().map(|pod| self.nominate_one(cluster, pod, node));
         stream::iter(each).buffer_unordered(AT_ONCE).collect::<()>().await;
     }
