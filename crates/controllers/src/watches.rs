@@ -17,7 +17,7 @@ use model::{
 };
 use runtime::{
     ApiError, Resource,
-    watch::{Observed, Watched, Wish, follow},
+    watch::{Belief, Observed, Watched, follow},
 };
 use state::{Kind, State, Tracked};
 use tokio::{sync::watch, task::JoinSet};
@@ -156,11 +156,11 @@ impl Starting {
                     Observed::Listed { named, version } => {
                         cluster.fold(|state| state.end_list::<T>(&named, &version));
                         notes.listed();
-                        return after_list::<T>(&cluster);
+                        return belief::<T>(&cluster);
                     }
                     Observed::Failed(error) => notes.failed(&error),
                 }
-                Wish::Next
+                Belief::Taken
             };
             follow(&api, watched, see).await;
         });
@@ -188,16 +188,19 @@ impl Starting {
         };
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
-            let see = |observed| match observed {
-                Observed::Listing => {}
-                Observed::Applied(class) => cluster.fold(|state| state.apply_node_class(class)),
-                Observed::Deleted(class) => cluster.fold(|state| state.delete_node_class(&class.reference())),
-                Observed::Listed { named, .. } => {
-                    let named = named.iter().map(reference).collect();
-                    cluster.fold(|state| state.end_node_class_list(group, kind, &named));
-                    notes.listed();
+            let see = |observed| {
+                match observed {
+                    Observed::Listing => {}
+                    Observed::Applied(class) => cluster.fold(|state| state.apply_node_class(class)),
+                    Observed::Deleted(class) => cluster.fold(|state| state.delete_node_class(&class.reference())),
+                    Observed::Listed { named, .. } => {
+                        let named = named.iter().map(reference).collect();
+                        cluster.fold(|state| state.end_node_class_list(group, kind, &named));
+                        notes.listed();
+                    }
+                    Observed::Failed(error) => notes.failed(&error),
                 }
-                Observed::Failed(error) => notes.failed(&error),
+                Belief::Taken
             };
             follow(&api, watched, see).await;
         });
@@ -216,16 +219,16 @@ impl Starting {
     }
 }
 
-/// A list of the past alone may be a server that is behind. A second one is believed, so it is asked for.
-fn after_list<T: Tracked>(cluster: &Cluster) -> Wish {
+/// What the state makes of the list it was just given.
+fn belief<T: Tracked>(cluster: &Cluster) -> Belief {
     if !cluster.look(State::is_list_in_doubt::<T>) {
-        return Wish::Next;
+        return Belief::Taken;
     }
     tracing::error!(
         kind = T::KIND,
-        "the API server listed what was before, as after a restore from a backup; it is asked again, and then believed"
+        "the API server listed what was before, as after a restore from a backup; it is asked once more and then believed"
     );
-    Wish::ListAgain
+    Belief::Doubted
 }
 
 /// Who is told how a kind's watch fares.

@@ -7,6 +7,7 @@
     reason = "the whole target is a test"
 )]
 
+mod bad_days;
 mod chaos;
 mod crash;
 mod invariant;

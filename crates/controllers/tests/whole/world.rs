@@ -1,7 +1,14 @@
 //! The cluster around the autoscaler: an API server, stand-ins for the rest, and what users put into it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
+use jiff::SignedDuration;
 use runtime::{Clock, Metrics, Settings, settings::Steering};
 use serde_json::{Value, json};
 use simulator::{ApiServer, Change, Resource, Running, Standins};
@@ -9,7 +16,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 pub(crate) struct World {
     pub(crate) server: ApiServer,
+    /// The autoscaler's clock; the cluster has its own.
     pub(crate) clock: Clock,
+    ahead: Arc<AtomicI64>,
     /// How every process runs.
     pub(crate) settings: Settings,
     /// What all processes count together.
@@ -24,6 +33,9 @@ impl World {
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         let telling = clock.clone();
         let server = ApiServer::new(move || telling.now());
+        let ahead = Arc::new(AtomicI64::new(0));
+        let seconds = Arc::clone(&ahead);
+        let ours = Clock::told_by(move || clock.now() + SignedDuration::from_secs(seconds.load(Ordering::Relaxed)));
         let custom = [
             ("karpenter.sh", "nodepools", "NodePool"),
             ("karpenter.sh", "nodeclaims", "NodeClaim"),
@@ -40,7 +52,8 @@ impl World {
         let standins = Standins::default().start(&server);
         Self {
             server,
-            clock,
+            clock: ours,
+            ahead,
             settings: Settings {
                 steering,
                 ..Settings::default()
@@ -49,6 +62,11 @@ impl World {
             changes,
             _standins: standins,
         }
+    }
+
+    /// From now on, the autoscaler's clock is ahead of the cluster's, or behind it.
+    pub(crate) fn set_clock_ahead(&self, seconds: i64) {
+        self.ahead.store(seconds, Ordering::Relaxed);
     }
 
     /// A pool of kwok's Linux types, ready to be launched from.

@@ -45,6 +45,9 @@ const NOT_LEADING: &str = "NotLeading";
 /// The server's words for a version that it has not come to.
 const TOO_LARGE: &str = "Too large resource version";
 
+/// What we say in the server's place about versions that went backwards.
+const SET_BACK: &str = "SetBack";
+
 /// An answer that is not a Status, say from a proxy, is quoted up to here.
 const QUOTED: usize = 300;
 
@@ -64,6 +67,17 @@ impl ApiError {
         Self {
             reason: UNREADABLE.to_owned(),
             ..Self::transport(method, path, format!("{what} cannot be read: {error}"))
+        }
+    }
+
+    pub(crate) fn set_back(method: &Method, path: &str, reached: &str, seen: &str) -> Self {
+        let message = format!(
+            "the API server is at version {reached}, and {seen} has been seen: its store was set back, as after a restore \
+             from a backup; everything is listed again"
+        );
+        Self {
+            reason: SET_BACK.to_owned(),
+            ..Self::transport(method, path, message)
         }
     }
 
@@ -112,6 +126,11 @@ impl ApiError {
     /// An answer, or one object of it, is not what its kind should be.
     pub fn is_unreadable(&self) -> bool {
         self.code.is_none() && self.reason == UNREADABLE
+    }
+
+    /// The server knows less than it did: its store was set back.
+    pub fn is_set_back(&self) -> bool {
+        self.code.is_none() && self.reason == SET_BACK
     }
 
     /// It was not sent, because we no longer lead.
@@ -185,6 +204,10 @@ fn with_advice(said: String, code: u16, method: &Method, path: &str) -> String {
             target.resource_in_role(),
             target.group
         ),
+        404 if *method == Method::GET && target.name.is_empty() && !target.group.is_empty() => format!(
+            "{said} (the kind is not installed: `dovetail crds | kubectl apply --server-side -f -` installs what this \
+             version reads)"
+        ),
         _ => said,
     }
 }
@@ -226,7 +249,8 @@ mod tests {
         assert!(missing.is_missing_kind());
         assert_eq!(
             missing.to_string(),
-            "GET /apis/karpenter.sh/v1/nodepools: 404: 404 page not found"
+            "GET /apis/karpenter.sh/v1/nodepools: 404: 404 page not found (the kind is not installed: `dovetail crds | \
+             kubectl apply --server-side -f -` installs what this version reads)"
         );
         assert!(!failed(&Method::GET, "/apis/karpenter.sh/v1/nodepools/a", 404, "{}").is_missing_kind());
     }
