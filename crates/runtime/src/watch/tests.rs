@@ -203,7 +203,7 @@ async fn a_silent_watch_is_given_up_sooner_where_bookmarks_are_expected() {
         send(&mut sender, &line("BOOKMARK", &node("", 6))).await;
         std::future::pending::<()>().await;
     };
-    let following = timeout(Duration::from_secs(500), followed(460, steps));
+    let following = timeout(Duration::from_secs(500), followed(455, steps));
     let (seen, asked) = tokio::select! {
         result = following => result.unwrap(),
         () = sending => unreachable!(),
@@ -269,7 +269,7 @@ async fn a_list_that_is_doubted_is_made_again_before_anything_is_watched() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_was_set_back_is_listed_after_a_break_and_after_a_silence() {
     for is_broken in [false, true] {
-        let (mut first, opened) = stream();
+        let (first, opened) = stream();
         let (_open, reopened) = stream();
         let steps = vec![page(&[], 900, ""), opened, page(&[], 7, ""), page(&[], 7, ""), reopened];
         let ending = async {
