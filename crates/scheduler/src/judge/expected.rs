@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    object::{Labels, Map, NodePoolName, ObjectKey, Pod, Text},
+    object::{InstanceTypeName, Labels, Map, NodePoolName, ObjectKey, Pod, Text},
     plan::{Plan, PlannedClaim},
     requirement::{RequirementSpec, Requirements},
     snapshot::Snapshot,
@@ -92,7 +92,7 @@ impl<'a> Alike<'a> {
             labels: &claim.labels,
             options: launch
                 .is_none()
-                .then(|| claim.options.iter().map(|name| name.as_str()).collect()),
+                .then(|| claim.options.iter().map(InstanceTypeName::as_str).collect()),
             launch,
         }
     }
