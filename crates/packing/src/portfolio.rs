@@ -95,10 +95,10 @@ const NEAR_BOUND: u128 = 20;
 /// Permille of the cheapest within which plans count as equally dear, so that fewer nodes decide: a node costs addresses,
 /// daemons and image pulls that no price list shows.
 const NEAR_BEST: u128 = 5;
-/// Steps after which no further proposal is tried.
-const STEPS: u64 = 4_000_000;
+/// Steps after which no further proposal is tried once one is valid.
+const STEPS: u64 = 1_000_000;
 /// The same, for every pod.
-const STEPS_PER_POD: u64 = 2_000;
+const STEPS_PER_POD: u64 = 1_000;
 /// Pods times nodes up to which plans are rehearsed: beyond, a rehearsal would take longer than it saves.
 const LARGEST_REHEARSAL: u64 = 200_000_000;
 
@@ -179,13 +179,17 @@ impl<'p> Race<'p> {
     fn is_over(&self) -> bool {
         let most = STEPS + STEPS_PER_POD * self.problem.pods.len() as u64;
         let is_near = |bound: Price| permille(self.best_price(), 1000) <= permille(bound, 1000 + NEAR_BOUND);
-        self.report.steps > most || self.bound.is_some_and(is_near)
+        (self.has_proposal() && self.report.steps > most) || self.bound.is_some_and(is_near)
     }
 
     /// Flexibility costs something, so it is asked for only when nothing else was flexible enough.
     fn is_wanted(&self, trial: &Trial) -> bool {
-        let has_valid = self.report.contenders[1..].iter().any(|proposal| proposal.is_valid);
-        !trial.is_flexible || !has_valid
+        !trial.is_flexible || !self.has_proposal()
+    }
+
+    /// Whether any proposal is valid so far.
+    fn has_proposal(&self) -> bool {
+        self.report.contenders[1..].iter().any(|proposal| proposal.is_valid)
     }
 
     /// What the best plan so far comes to.

@@ -123,7 +123,7 @@ pub(crate) fn signature(kinds: &[Kind], holds: impl Fn(&Kind) -> bool) -> BitSet
 
 fn unbeaten(mut offers: Vec<Listing>) -> Vec<Listing> {
     offers.sort_by_key(|o| (o.price, std::cmp::Reverse(o.allocatable), o.offer));
-    let (mut kept, mut most): (Vec<Listing>, Most) = Default::default();
+    let (mut kept, mut most) = (Vec::<Listing>::new(), Most::default());
     for offer in offers {
         let mut rivals = kept.iter().skip(most.first_for(&offer.allocatable));
         if !rivals.any(|better| better.beats(&offer)) {

@@ -131,7 +131,8 @@ impl Index {
             .map(|(at, _)| at as u32)
     }
 
-    /// All types, cheapest launch among the passing classes first; those without one last. Ties keep catalogue order.
+    /// All types, cheapest launch among the passing classes first; those without one last. Ties go by name, so
+    /// that the order of the catalogue does not matter.
     pub(crate) fn by_price(&self, passing: &[u64]) -> Vec<PricedType> {
         let mut cheapest: Vec<Option<u32>> = vec![None; self.types.len()];
         for (at, offer) in (0_u32..).zip(&self.offers) {
@@ -145,12 +146,14 @@ impl Index {
             .zip(cheapest)
             .map(|(entry, offer)| PricedType { entry, offer })
             .collect();
-        order.sort_by_key(|priced| {
+        let key = |priced: &PricedType| {
             (
                 priced.offer.is_none(),
                 priced.offer.map(|at| self.offers[at as usize].price),
+                &self.types[priced.entry as usize].name,
             )
-        });
+        };
+        order.sort_by(|a, b| key(a).cmp(&key(b)));
         order
     }
 }

@@ -13,6 +13,7 @@ use crate::{
         pod_topology_spread::{self, SoftSpread},
         taint_toleration,
     },
+    topology::TopologyKey,
 };
 
 /// A node that passed the filters, with its score so far.
@@ -212,7 +213,7 @@ impl Cluster {
 
     /// A domain weighs the less the more of them the candidates are in.
     fn soft_spread(&self, entry: &ConstraintEntry, soft: &[&ConstraintEntry], candidates: &[Candidate]) -> SoftSpread {
-        let mut seen = vec![false; self.keys.get(entry.key).map_or(0, crate::topology::TopologyKey::domains)];
+        let mut seen = vec![false; self.keys.get(entry.key).map_or(0, TopologyKey::domains)];
         let mut domains = 0;
         for candidate in candidates.iter().filter(|it| self.has_all_domains(soft, it.node)) {
             let domain = self.domain(entry.key, candidate.node);

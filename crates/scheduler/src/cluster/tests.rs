@@ -121,7 +121,7 @@ impl World {
                     there.filter(|(pod, _)| constraint.counts(pod)).count()
                 };
                 let least = (0..self.nodes.len()).filter_map(value).map(count).min().unwrap_or(0);
-                value(at).is_some_and(|domain| count(domain) + 1 <= least + 1)
+                value(at).is_some_and(|domain| count(domain) <= least)
             })
         };
         (0..self.nodes.len()).map(is_even).collect()
