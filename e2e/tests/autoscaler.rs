@@ -60,7 +60,7 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
         let settings = [
             ("STEERING", steering),
             ("METRICS_PROFILE", "full"),
-            ("METRICS_PORT", &number),
+            ("METRICS_PORT", number.as_str()),
         ];
         let mut controller = start(&cluster, steering, &settings)?;
         await_leader(client)?;
@@ -73,7 +73,7 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
             value(&metrics, &format!("dovetail_steering_pods_landed_total{labels}"))
         };
         let (planned, elsewhere) = (landed("planned"), landed("elsewhere"));
-        println!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
+        eprintln!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
         ensure!(planned > 0.0, "{steering}: nobody landed as planned");
         ensure!(
             steering != "pin" || planned > elsewhere,
