@@ -95,7 +95,6 @@ fn the_binary_needs_no_more_than_the_role_it_ships_with() -> Result<()> {
     apply_pool(client, "default")?;
     apply_shapes(client)?;
     delete_shapes(client)?;
-    ensure!(count(&cluster, "patch pods/status")? > 0, "no pod was nominated");
     let refused: Vec<_> = requests(&cluster)?
         .into_iter()
         .filter(|request| request.code == 403)
