@@ -170,7 +170,7 @@ fn a_bounded_drain_lets_drift_pass_pods_that_keep_other_methods_off() {
     assert_eq!(unbounded.ask(Method::Drift).eligible, 0);
 }
 
-pub fn broken(action: RepairAction) -> Repair {
+pub(crate) fn broken(action: RepairAction) -> Repair {
     Repair {
         action,
         is_escalated: false,

@@ -10,28 +10,28 @@ use model::{
 };
 use serde_json::{Value, json};
 
-pub const NOW: &str = "2026-11-16T12:00:00Z";
-pub const LONG_AGO: &str = "2026-11-16T10:00:00Z";
-pub const ZONE: &str = "topology.kubernetes.io/zone";
-pub const CAPACITY: &str = "karpenter.sh/capacity-type";
-pub const TYPE: &str = "node.kubernetes.io/instance-type";
+pub(crate) const NOW: &str = "2026-11-16T12:00:00Z";
+pub(crate) const LONG_AGO: &str = "2026-11-16T10:00:00Z";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const CAPACITY: &str = "karpenter.sh/capacity-type";
+pub(crate) const TYPE: &str = "node.kubernetes.io/instance-type";
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
 /// A cluster to be.
 #[derive(Clone)]
-pub struct Cluster {
-    pub objects: Vec<Value>,
-    pub types: Vec<Value>,
-    pub settings: Value,
-    pub facts: Facts,
-    pub options: Options,
+pub(crate) struct Cluster {
+    pub(crate) objects: Vec<Value>,
+    pub(crate) types: Vec<Value>,
+    pub(crate) settings: Value,
+    pub(crate) facts: Facts,
+    pub(crate) options: Options,
 }
 
 /// A cluster with the pool `default` and types of 1, 2, 4 and 8 cores, a dollar a core on demand, 60 cents as spot.
-pub fn cluster() -> Cluster {
+pub(crate) fn cluster() -> Cluster {
     let types = [1, 2, 4, 8].map(|cores| instance_type(&format!("t{cores}"), cores, 1.0));
     Cluster {
         objects: vec![pool("default", json!({}))],
@@ -42,7 +42,7 @@ pub fn cluster() -> Cluster {
     }
 }
 
-pub fn instance_type(name: &str, cores: u32, dollars_a_core: f64) -> Value {
+pub(crate) fn instance_type(name: &str, cores: u32, dollars_a_core: f64) -> Value {
     let is = |key: &str, values: &[&str]| json!({ "key": key, "operator": "In", "values": values });
     let offering = |capacity: &str, zone: &str, share: f64| {
         let price = format!("{:.4}", f64::from(cores) * dollars_a_core * share);
@@ -63,7 +63,7 @@ pub fn instance_type(name: &str, cores: u32, dollars_a_core: f64) -> Value {
 }
 
 /// A pool of nodes on demand that consolidates at once and has no budget in the way.
-pub fn pool(name: &str, over: Value) -> Value {
+pub(crate) fn pool(name: &str, over: Value) -> Value {
     let mut pool = json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": name },
         "spec": {
@@ -84,13 +84,13 @@ pub fn pool(name: &str, over: Value) -> Value {
 }
 
 impl Cluster {
-    pub fn with(mut self, object: Value) -> Self {
+    pub(crate) fn with(mut self, object: Value) -> Self {
         self.objects.push(object);
         self
     }
 
     /// The pool of a name with these changes.
-    pub fn pool(mut self, name: &str, over: Value) -> Self {
+    pub(crate) fn pool(mut self, name: &str, over: Value) -> Self {
         let known = self
             .objects
             .iter_mut()
@@ -103,12 +103,12 @@ impl Cluster {
     }
 
     /// A machine of the pool `default` on demand in zone a, up and quiet for long.
-    pub fn node(self, name: &str, it: &str) -> Self {
+    pub(crate) fn node(self, name: &str, it: &str) -> Self {
         self.machine(name, it, json!({}), json!({}))
     }
 
     /// A machine with changes to its node and its claim.
-    pub fn machine(mut self, name: &str, it: &str, node_over: Value, claim_over: Value) -> Self {
+    pub(crate) fn machine(mut self, name: &str, it: &str, node_over: Value, claim_over: Value) -> Self {
         let known = self.types.iter().find(|known| known["name"] == it);
         let capacity = known.map_or_else(
             || json!({ "cpu": "1", "memory": "64Gi", "pods": "110" }),
@@ -149,11 +149,11 @@ impl Cluster {
     }
 
     /// A running pod.
-    pub fn pod(self, name: &str, node: &str, cpu: &str) -> Self {
+    pub(crate) fn pod(self, name: &str, node: &str, cpu: &str) -> Self {
         self.pod_with(name, node, cpu, json!({}))
     }
 
-    pub fn pod_with(self, name: &str, node: &str, cpu: &str, over: Value) -> Self {
+    pub(crate) fn pod_with(self, name: &str, node: &str, cpu: &str, over: Value) -> Self {
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": { "name": name, "namespace": "ns", "uid": name, "labels": { "app": name } },
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// A pod that kube-scheduler found no place for.
-    pub fn pending(self, name: &str, cpu: &str) -> Self {
+    pub(crate) fn pending(self, name: &str, cpu: &str) -> Self {
         let waiting = json!({
             "spec": { "nodeName": null },
             "status": { "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] },
@@ -173,12 +173,12 @@ impl Cluster {
         self.pod_with(name, "", cpu, waiting)
     }
 
-    pub fn gate(mut self, name: &str) -> Self {
+    pub(crate) fn gate(mut self, name: &str) -> Self {
         self.settings["featureGates"][name] = true.into();
         self
     }
 
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         read(json!({
             "apiVersion": "dovetail.dev/v1alpha1", "kind": "Snapshot",
             "metadata": { "name": "test", "takenAt": NOW },
@@ -186,16 +186,16 @@ impl Cluster {
         }))
     }
 
-    pub fn decide(&self) -> Round {
+    pub(crate) fn decide(&self) -> Round {
         decide(&self.snapshot(), &self.facts, &self.options, now())
     }
 
-    pub fn ask(&self, method: Method) -> Pass {
+    pub(crate) fn ask(&self, method: Method) -> Pass {
         ask(method, &self.snapshot(), &self.facts, &self.options, now())
     }
 }
 
-pub fn read(file: Value) -> Snapshot {
+pub(crate) fn read(file: Value) -> Snapshot {
     let source = Source::Stream("test".to_owned(), Box::new(Cursor::new(file.to_string().into_bytes())));
     let options = dump::Options {
         mode: Mode::Strict,
@@ -205,7 +205,7 @@ pub fn read(file: Value) -> Snapshot {
 }
 
 /// Puts one JSON value over another, object by object.
-pub fn merge(base: &mut Value, over: Value) {
+pub(crate) fn merge(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
@@ -221,7 +221,7 @@ pub fn merge(base: &mut Value, over: Value) {
 }
 
 /// What is said of a node, as events.
-pub fn said(refusals: &[Refusal], node: &str) -> Vec<String> {
+pub(crate) fn said(refusals: &[Refusal], node: &str) -> Vec<String> {
     let of_node = refusals.iter().filter(|refusal| refusal.node.as_str() == node);
     of_node
         .filter_map(Refusal::event)
@@ -230,12 +230,12 @@ pub fn said(refusals: &[Refusal], node: &str) -> Vec<String> {
 }
 
 /// What is to be done, in upstream's words.
-pub fn texts(commands: &[Command]) -> Vec<String> {
+pub(crate) fn texts(commands: &[Command]) -> Vec<String> {
     commands.iter().map(Command::text).collect()
 }
 
 /// The types a command's only replacement may become, in order.
-pub fn types_of(command: &Command) -> Vec<String> {
+pub(crate) fn types_of(command: &Command) -> Vec<String> {
     let claim = command
         .replacements
         .first()
