@@ -3,8 +3,9 @@
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
     apply_deployment, apply_pool, apply_role, apply_shape, await_leader, await_nodes, await_nothing_left,
-    await_one_node_per_claim, await_ready, await_request, claims, cluster, consolidate, count, delete, delete_deployment,
-    delete_pool, forget_leader, metrics, nodes, requests, start, start_as_account, start_upstream, value,
+    await_one_node_per_claim, await_ready, await_request, claims, cluster, consolidate, count, delete,
+    delete_deployment, delete_pool, forget_leader, metrics, nodes, requests, start, start_as_account, start_upstream,
+    value,
 };
 use rig::{Client, ports};
 use serde_json::Value;

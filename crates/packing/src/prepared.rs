@@ -155,7 +155,7 @@ pub struct Simulator<'p> {
 impl<'p> Simulator<'p> {
     /// Where the pods of these nodes would go if the nodes were gone.
     pub fn without(&mut self, nodes: &[NodeName]) -> Result<Simulation, UnknownNode> {
-        self.ask(nodes, |_| true, |aftermath| aftermath.simulation())
+        self.ask(nodes, |_| true, Aftermath::simulation)
     }
 
     /// Takes these nodes away, moves those of their pods that `moves` lets go, and looks at what comes of it.

@@ -56,13 +56,13 @@ impl Watching {
         lines: UnboundedReceiver<Line>,
         state: Arc<Mutex<State>>,
         address: Address,
-        terms: Promises,
+        terms: &Promises,
     ) -> Self {
         let Promises {
             has_bookmarks,
             since,
             timeout,
-        } = terms;
+        } = *terms;
         let now = Instant::now();
         Self {
             lines,

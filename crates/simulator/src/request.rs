@@ -233,7 +233,7 @@ impl Request {
             since: since.unwrap_or_default(),
             timeout: Duration::from_secs(timeout.unwrap_or(1800)),
         };
-        let watching = Watching::new(lines, Arc::clone(state), self.address, promises);
+        let watching = Watching::new(lines, Arc::clone(state), self.address, &promises);
         respond(200, None, Reply::Watch(Box::new(watching)))
     }
 }

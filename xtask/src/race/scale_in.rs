@@ -22,9 +22,12 @@ const EVICTION: &str = "create pods/eviction";
 #[derive(Debug, Serialize)]
 pub(super) struct Settled {
     /// From the pods' end to the last claim or node that came or went.
-    settled_s: f64,
-    settled_nodes: usize,
-    settled_usd_h: f64,
+    #[serde(rename = "settled_s")]
+    seconds: f64,
+    #[serde(rename = "settled_nodes")]
+    nodes: usize,
+    #[serde(rename = "settled_usd_h")]
+    usd_h: f64,
     /// Pods that were evicted on the way.
     pods_moved: usize,
     /// Pods without a node when it had settled.
@@ -68,9 +71,9 @@ pub(super) fn run(cluster: &Cluster, process: &mut Process, deployments: &[Deplo
         .get("/api/v1/namespaces/default/pods")?
         .unwrap_or_default();
     Ok(Settled {
-        settled_s: round(since.as_secs_f64()),
-        settled_nodes: items(&nodes).count(),
-        settled_usd_h: price(&nodes)?,
+        seconds: round(since.as_secs_f64()),
+        nodes: items(&nodes).count(),
+        usd_h: price(&nodes)?,
         pods_moved: evictions()? - before,
         pods_pending: items(&pods).filter(|pod| pod["spec"]["nodeName"].is_null()).count(),
     })

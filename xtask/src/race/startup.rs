@@ -67,6 +67,7 @@ pub(crate) fn run(startup: &Startup) -> Result<()> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures")]
 fn one(cluster: &Cluster, contender: &Contender, startup: &Startup) -> Result<Row> {
     let client = cluster.client();
     client.delete(super::LEASE)?;

@@ -123,13 +123,12 @@ impl<'a> Climb<'a> {
         };
         let mut prices = Vec::with_capacity(self.market.offers.len());
         for (at, node) in self.market.offers.iter().enumerate() {
-            let candidates = match self.offers.binary_search(&at) {
-                Ok(known_at) => vec![known[known_at]],
-                Err(_) => {
-                    let mut candidates = neighbours(at);
-                    candidates.extend(single_prices(node));
-                    candidates
-                }
+            let candidates = if let Ok(known_at) = self.offers.binary_search(&at) {
+                vec![known[known_at]]
+            } else {
+                let mut candidates = neighbours(at);
+                candidates.extend(single_prices(node));
+                candidates
             };
             prices.push(cheapest(self.market, node, &self.values, &candidates, &mut self.costs).1);
         }

@@ -248,7 +248,8 @@ mod tests {
 
     /// FNV-1a over the original positions in sorted order.
     fn digest(keys: impl Iterator<Item = i64>) -> u64 {
-        let mut list: Vec<(u32, u64)> = keys.map(|key| key as u32).zip(0..).collect();
+        let key = |key| u32::try_from(key).unwrap();
+        let mut list: Vec<(u32, u64)> = keys.map(key).zip(0..).collect();
         sort_by_key(&mut list, |(key, _)| *key);
         assert!(list.is_sorted_by_key(|(key, _)| *key));
         let mix = |hash: u64, (_, at): &(u32, u64)| (hash ^ at).wrapping_mul(0x0100_0000_01b3);

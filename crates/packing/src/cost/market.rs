@@ -34,7 +34,9 @@ struct Most(Vec<Amounts>);
 impl Most {
     fn of(offers: &[Listing]) -> Self {
         let mut most = Self::default();
-        offers.iter().for_each(|offer| most.push(offer));
+        for offer in offers {
+            most.push(offer);
+        }
         most
     }
 
