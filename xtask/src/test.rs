@@ -81,7 +81,7 @@ fn on_a_control_plane(tally: &mut Tally) -> Result<bool> {
     tests(run::cargo().args(real), tally)
 }
 
-/// The longest specs of the suite wait for many minutes; this shard takes three.
+/// The longest specs of the suite wait for many minutes; this shard is chosen to be short.
 fn conforms(tally: &mut Tally) -> Result<bool> {
     let conformance::Count { passed, failed } = conformance::shard()?;
     tally.passed += passed as u64;
