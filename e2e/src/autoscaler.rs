@@ -107,7 +107,11 @@ pub fn apply_role_without(client: &Client, verb: &str, resource: &str) -> Result
 }
 
 fn revoke(role: &mut Value, verb: &str, resource: &str) {
-    let rules = role["rules"].as_array_mut().into_iter().flatten();
+    let rules = role
+        .pointer_mut("/rules")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten();
     let concerned = rules.filter(|rule| {
         rule["resources"]
             .as_array()
