@@ -23,6 +23,9 @@ pub mod media {
     pub const STRATEGIC: &str = "application/strategic-merge-patch+json";
 }
 
+/// How long a server may ask for patience.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// An administrator's connection to one API server. Cheap to clone; may be shared between threads.
 #[derive(Clone)]
 pub struct Client {
@@ -104,9 +107,17 @@ impl Client {
         Ok(Response { status, json })
     }
 
-    /// Reads an object or a list; a missing one is `None`.
+    /// Reads an object or a list; a missing one is `None`. A server that has just come up asks for patience until its
+    /// storage is there (429), and gets it.
     pub fn get(&self, path: &str) -> Result<Option<Value>> {
-        let answer = self.request("GET", path, None, media::JSON)?;
+        let answer = self.wait_for(path, PATIENCE, |client| {
+            let answer = client.request("GET", path, None, media::JSON)?;
+            Ok(if answer.status == 429 {
+                Seen::NotYet(answer.message())
+            } else {
+                Seen::Done(answer)
+            })
+        })?;
         if answer.status == 404 {
             Ok(None)
         } else {
