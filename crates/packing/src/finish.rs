@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     bitset::BitSet,
     instance_type::needed_for_min_values,
-    object::{InstanceTypeName, Map, Pod, Text},
+    object::{Map, Pod, Text},
     plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
     price::Price,
     quantity::{Format, Quantity},
@@ -17,8 +17,8 @@ use model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    bitmap::{has, intersects},
-    index::{PricedType, reservation_key},
+    bitmap::{has, intersects, positions},
+    index::{PriceOrder, reservation_key},
     refusal,
     run::Run,
     space::{Side, StateId},
@@ -29,9 +29,14 @@ const MOST_TYPES: usize = 600;
 
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
+    let existing = existing(run);
+    plan_beside(run, left, existing)
+}
+
+/// The same when it is known already who goes to existing nodes.
+pub(crate) fn plan_beside(run: &mut Run<'_>, left: &[u32], existing: Vec<PlannedNode>) -> Plan {
     let mut unplaced = refusal::refusals(run, left);
     let claims = Finisher::new(run).claims(&mut unplaced);
-    let existing = existing(run);
     Plan {
         claims,
         existing,
@@ -54,19 +59,17 @@ pub(crate) struct ClaimSummary {
 
 /// What the claims of a run come to.
 pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
-    let claims = run.claims.len();
+    let (claims, index) = (run.claims.len(), &run.problem.index);
     let mut finisher = Finisher::new(run);
     let summary = |claim| {
         let state = finisher.final_state(claim);
-        let chosen = finisher.chosen(state, claim);
-        let capacity_type = chosen
-            .cheapest
-            .as_ref()
-            .and_then(|launch| launch.capacity_type.as_deref());
+        let menu = finisher.menu(state);
+        let chosen = finisher.chosen(&menu, state, claim);
+        let cheapest = chosen.cheapest.map(|offer| index.offers[offer as usize]);
         ClaimSummary {
-            price: chosen.cheapest.as_ref().map_or(Price::ZERO, |launch| launch.price),
+            price: cheapest.map_or(Price::ZERO, |offer| offer.price),
             options: chosen.options.len(),
-            is_spot: capacity_type == Some(api::labels::CAPACITY_TYPE_SPOT),
+            is_spot: cheapest.is_some_and(|offer| offer.capacity_type == Some(ValueId::SPOT)),
             is_kept: chosen.meets_min_values.is_ok(),
         }
     };
@@ -91,32 +94,45 @@ fn pods_of(run: &Run<'_>, pods: &[u32]) -> Vec<Arc<Pod>> {
 /// Writes claims; what several claims have in common is written once.
 struct Finisher<'r, 'p> {
     run: &'r mut Run<'p>,
-    names: Arc<[InstanceTypeName]>,
-    orders: FxHashMap<Box<[u64]>, Arc<[PricedType]>>,
-    options: FxHashMap<(StateId, Box<[u64]>), Arc<Chosen>>,
+    orders: FxHashMap<Box<[u64]>, Arc<PriceOrder>>,
+    /// What follows from a state, by state.
+    menus: FxHashMap<StateId, Menu>,
     constraints: FxHashMap<(StateId, BitSet), Arc<[RequirementSpec]>>,
     labels: FxHashMap<StateId, Map<Text>>,
+    annotations: FxHashMap<(bool, Overlaid), Map<Text>>,
+    /// Names of zones and capacity types.
+    texts: FxHashMap<(KeyId, ValueId), Text>,
     /// Which lanes a shape names, as bits.
     named: Vec<u64>,
 }
 
+/// What follows from a claim's state.
+#[derive(Clone)]
+struct Menu {
+    order: Arc<PriceOrder>,
+    min_types: Option<u32>,
+    has_min_values: bool,
+}
+
 /// What follows from a claim's state and rows.
 struct Chosen {
-    options: Arc<[u32]>,
-    cheapest: Option<Launch>,
+    options: TypeOptions,
+    cheapest: Option<u32>,
     capacity_types: BitSet,
-    annotations: Vec<&'static str>,
+    overlaid: Overlaid,
     meets_min_values: Result<(), String>,
+}
+
+/// What of the options comes from overlays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Overlaid {
+    is_price: bool,
+    is_capacity: bool,
 }
 
 impl<'r, 'p> Finisher<'r, 'p> {
     fn new(run: &'r mut Run<'p>) -> Self {
         let problem = run.problem;
-        let names = problem
-            .index
-            .types
-            .iter()
-            .map(|entry| InstanceTypeName::from(&*entry.name));
         let named = |shape: &ResourceList| {
             let lanes = problem.lanes.names().iter().enumerate();
             lanes.fold(0, |bits, (lane, name)| {
@@ -124,11 +140,12 @@ impl<'r, 'p> Finisher<'r, 'p> {
             })
         };
         Self {
-            names: names.collect(),
             orders: FxHashMap::default(),
-            options: FxHashMap::default(),
+            menus: FxHashMap::default(),
             constraints: FxHashMap::default(),
             labels: FxHashMap::default(),
+            annotations: FxHashMap::default(),
+            texts: FxHashMap::default(),
             named: problem.intake.shapes.iter().map(named).collect(),
             run,
         }
@@ -159,24 +176,20 @@ impl<'r, 'p> Finisher<'r, 'p> {
 
     fn claim(&mut self, claim: usize) -> Result<PlannedClaim, String> {
         let state = self.final_state(claim);
-        let chosen = self.chosen(state, claim);
-        chosen.meets_min_values.clone()?;
+        let menu = self.menu(state);
+        let chosen = self.chosen(&menu, state, claim);
+        chosen.meets_min_values?;
         let template = &self.run.problem.templates[self.run.claims.templates[claim] as usize].template;
-        let instance_types = self.run.space.state(state).requirements.get(KeyId::INSTANCE_TYPE);
-        let min_types = instance_types.and_then(Requirement::min_values);
         Ok(PlannedClaim {
             node_pool: template.pool.name(),
             pods: pods_of(self.run, &self.run.claims.pods[claim]),
             constraints: self.constraints(state, &chosen.capacity_types),
-            min_types,
-            options: TypeOptions {
-                names: Arc::clone(&self.names),
-                chosen: Arc::clone(&chosen.options),
-            },
-            cheapest: chosen.cheapest.clone(),
+            min_types: menu.min_types,
+            options: chosen.options,
+            cheapest: chosen.cheapest.map(|offer| self.launch(offer)),
             requests: self.requests(claim),
             labels: self.labels(state, claim),
-            annotations: self.annotations(claim, &chosen),
+            annotations: self.annotations(claim, chosen.overlaid),
         })
     }
 
@@ -201,63 +214,84 @@ impl<'r, 'p> Finisher<'r, 'p> {
         self.run.space.intern(requirements, side)
     }
 
-    fn chosen(&mut self, state: StateId, claim: usize) -> Arc<Chosen> {
-        let rows = self.run.claims.rows(claim);
-        let key = (state, Box::from(rows));
-        if let Some(chosen) = self.options.get(&key) {
-            return Arc::clone(chosen);
+    fn menu(&mut self, state: StateId) -> Menu {
+        if let Some(menu) = self.menus.get(&state) {
+            return menu.clone();
         }
-        let chosen = Arc::new(self.choose(state, &key.1));
-        self.options.insert(key, Arc::clone(&chosen));
-        chosen
+        let (index, entry) = (&self.run.problem.index, self.run.space.state(state));
+        let order = match self.orders.get(&entry.classes) {
+            Some(order) => Arc::clone(order),
+            None => {
+                let order = Arc::new(index.by_price(&entry.classes));
+                self.orders.insert(entry.classes.clone(), Arc::clone(&order));
+                order
+            }
+        };
+        let instance_types = entry.requirements.get(KeyId::INSTANCE_TYPE);
+        let is_strict = self.run.problem.snapshot.settings().min_values_policy == MinValuesPolicy::Strict;
+        let menu = Menu {
+            order,
+            min_types: instance_types.and_then(Requirement::min_values),
+            has_min_values: entry.has_min_values && is_strict,
+        };
+        self.menus.insert(state, menu.clone());
+        menu
     }
 
-    fn choose(&mut self, state: StateId, rows: &[u64]) -> Chosen {
+    fn chosen(&self, menu: &Menu, state: StateId, claim: usize) -> Chosen {
         let index = &self.run.problem.index;
-        let entry = self.run.space.state(state);
-        let order = self
-            .orders
-            .entry(entry.classes.clone())
-            .or_insert_with(|| index.by_price(&entry.classes).into());
-        let mut options = Vec::with_capacity(MOST_TYPES.min(order.len()));
-        let mut cheapest = None;
-        for priced in order.iter().filter(|priced| index.has_type(rows, priced.entry)) {
-            if options.is_empty() {
-                cheapest = priced.offer;
-            }
-            options.push(priced.entry);
-            if options.len() == MOST_TYPES {
-                break;
-            }
-        }
-        let classes = &entry.classes;
+        let rows = self.run.claims.rows(claim);
+        let types = if index.has_one_row_each() {
+            rows.into()
+        } else {
+            index.type_mask(rows)
+        };
+        let order = &menu.order;
+        let cheapest = order.entries.iter().position(|entry| has(&types, *entry as usize));
+        let options = TypeOptions::chosen(index.names(), Arc::clone(&order.entries), types, MOST_TYPES);
         Chosen {
-            cheapest: cheapest.map(|offer| self.launch(offer)),
-            capacity_types: self.capacity_types(&options, classes),
-            annotations: self.overlays(&options),
-            meets_min_values: self.check_min_values(state, &options),
-            options: options.into(),
+            cheapest: cheapest.and_then(|at| order.offers[at]),
+            capacity_types: self.capacity_types(&options, state, rows),
+            overlaid: self.overlaid(&options),
+            meets_min_values: if menu.has_min_values {
+                self.check_min_values(state, &options)
+            } else {
+                Ok(())
+            },
+            options,
         }
     }
 
-    fn launch(&self, offer: u32) -> Launch {
+    fn launch(&mut self, offer: u32) -> Launch {
         let (problem, offer) = (self.run.problem, &self.run.problem.index.offers[offer as usize]);
-        let name = |key: KeyId, value: Option<ValueId>| {
-            value.map(|value| Text::from(problem.vocabulary.value_name(key, value)))
+        let mut name = |key: KeyId, value: Option<ValueId>| {
+            let value = value?;
+            let text = self.texts.entry((key, value));
+            let text = text.or_insert_with(|| problem.vocabulary.value_name(key, value).into());
+            Some(Arc::clone(text))
         };
         Launch {
-            instance_type: self.names[offer.entry as usize].clone(),
+            instance_type: problem.index.names()[offer.entry as usize].clone(),
             zone: name(KeyId::ZONE, offer.zone),
             capacity_type: name(KeyId::CAPACITY_TYPE, offer.capacity_type),
             price: offer.price,
         }
     }
 
-    fn capacity_types(&self, options: &[u32], classes: &[u64]) -> BitSet {
-        let index = &self.run.problem.index;
+    /// The kinds of capacity that the options can be launched as.
+    fn capacity_types(&self, options: &TypeOptions, state: StateId, rows: &[u64]) -> BitSet {
+        let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
+        if index.has_one_row_each() && options.len() < MOST_TYPES {
+            let passing = positions(classes).map(|class| &index.classes[class]);
+            let launchable = passing.filter(|class| intersects(&class.launchable, rows));
+            return launchable
+                .filter_map(|class| class.capacity_type)
+                .map(ValueId::bit)
+                .collect();
+        }
         let mut is_option = vec![false; index.types.len()];
-        for entry in options {
-            is_option[*entry as usize] = true;
+        for entry in options.positions() {
+            is_option[entry as usize] = true;
         }
         let launchable = index.offers.iter().filter(|offer| {
             offer.is_launchable && is_option[offer.entry as usize] && has(classes, offer.class as usize)
@@ -268,28 +302,21 @@ impl<'r, 'p> Finisher<'r, 'p> {
             .collect()
     }
 
-    fn overlays(&self, options: &[u32]) -> Vec<&'static str> {
-        let types = &self.run.problem.index.types;
-        let any = |is_overlaid: fn(&model::instance_type::InstanceType) -> bool| {
-            options.iter().any(|entry| is_overlaid(&types[*entry as usize]))
-        };
-        let mut annotations = Vec::new();
-        if any(model::instance_type::InstanceType::is_price_overlaid) {
-            annotations.push(api::annotations::PRICE_OVERLAY_APPLIED);
+    fn overlaid(&self, options: &TypeOptions) -> Overlaid {
+        let index = &self.run.problem.index;
+        if !index.has_overlaid {
+            return Overlaid::default();
         }
-        if any(|entry| entry.is_capacity_overlaid) {
-            annotations.push(api::annotations::CAPACITY_OVERLAY_APPLIED);
+        let types = || options.positions().map(|entry| &index.types[entry as usize]);
+        Overlaid {
+            is_price: types().any(|entry| entry.is_price_overlaid()),
+            is_capacity: types().any(|entry| entry.is_capacity_overlaid),
         }
-        annotations
     }
 
-    fn check_min_values(&self, state: StateId, options: &[u32]) -> Result<(), String> {
+    fn check_min_values(&self, state: StateId, options: &TypeOptions) -> Result<(), String> {
         let (problem, state) = (self.run.problem, self.run.space.state(state));
-        let is_strict = problem.snapshot.settings().min_values_policy == MinValuesPolicy::Strict;
-        if !state.has_min_values || !is_strict {
-            return Ok(());
-        }
-        let types = options.iter().map(|entry| &*problem.index.types[*entry as usize]);
+        let types = options.positions().map(|entry| &*problem.index.types[entry as usize]);
         match needed_for_min_values(types, &state.requirements, &problem.vocabulary) {
             Ok(_) => Ok(()),
             Err(unmet) => {
@@ -353,24 +380,14 @@ impl<'r, 'p> Finisher<'r, 'p> {
         labels
     }
 
-    fn annotations(&self, claim: usize, chosen: &Chosen) -> Map<Text> {
-        let relaxed = if self.run.claims.is_relaxed[claim] {
-            "true"
-        } else {
-            "false"
-        };
-        let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
-        pairs.extend(chosen.annotations.iter().map(|name| (*name, "true")));
+    fn annotations(&mut self, claim: usize, overlaid: Overlaid) -> Map<Text> {
+        let is_relaxed = self.run.claims.is_relaxed[claim];
         let drivers = self.run.device_drivers(claim).join(",");
         if !drivers.is_empty() {
-            pairs.push((api::annotations::REQUESTED_DRA_DRIVERS, &drivers));
+            return annotations(is_relaxed, overlaid, &drivers);
         }
-        Map::from_pairs(
-            pairs
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
+        let known = self.annotations.entry((is_relaxed, overlaid));
+        known.or_insert_with(|| annotations(is_relaxed, overlaid, "")).clone()
     }
 
     /// What the pods ask for, and the daemons that will run whatever is launched.
@@ -402,6 +419,22 @@ impl<'r, 'p> Finisher<'r, 'p> {
         requests.add(&daemons);
         requests
     }
+}
+
+fn annotations(is_relaxed: bool, overlaid: Overlaid, drivers: &str) -> Map<Text> {
+    let relaxed = if is_relaxed { "true" } else { "false" };
+    let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
+    if overlaid.is_price {
+        pairs.push((api::annotations::PRICE_OVERLAY_APPLIED, "true"));
+    }
+    if overlaid.is_capacity {
+        pairs.push((api::annotations::CAPACITY_OVERLAY_APPLIED, "true"));
+    }
+    if !drivers.is_empty() {
+        pairs.push((api::annotations::REQUESTED_DRA_DRIVERS, drivers));
+    }
+    let pairs = pairs.into_iter().map(|(key, value)| (key.into(), value.into()));
+    Map::from_pairs(pairs.collect())
 }
 
 /// Keys that a template carries only so that daemons selecting on them are counted.

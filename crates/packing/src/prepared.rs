@@ -3,23 +3,26 @@
 //! A simulation costs in proportion to the pods that move, not to the cluster: it starts from counts and rooms that were
 //! worked out once, and takes back what it did.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use model::{
-    object::{NodeName, Pod, Text},
+    object::{NodeName, Text},
     plan::{Plan, PlannedNode},
     resources::ResourceList,
     snapshot::Snapshot,
 };
 
 use crate::{
-    Options, Work,
-    demand::{Demand, Origin},
+    Options, Warm, Work,
+    demand::{DemandPod, Origin},
     finish,
     limits::Limits,
     problem::Problem,
     run::Run,
-    supply::{Supply, members},
+    supply::members,
 };
 
 /// A cluster ready to be asked about.
@@ -29,6 +32,8 @@ pub struct Prepared {
     nodes: BTreeMap<NodeName, NodeEntry>,
     /// Place of each pod in the queue.
     ranks: Vec<u32>,
+    /// The pods that need a place whatever goes, in the order they are tried.
+    pending: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -62,14 +67,22 @@ pub struct Simulation {
 impl Prepared {
     /// Works out everything simulations share.
     pub fn new(snapshot: &Snapshot, options: &Options) -> Self {
-        let (demand, supply) = (Demand::with_residents(snapshot), Supply::of(snapshot, options));
-        let problem = Problem::new(snapshot, demand, supply, options);
+        Warm::default().prepare(snapshot, options)
+    }
+
+    pub(crate) fn of(snapshot: &Snapshot, problem: Problem) -> Self {
         let mut ranks = vec![0; problem.order.len()];
         for (rank, pod) in (0..).zip(&problem.order) {
             ranks[*pod as usize] = rank;
         }
         let nodes = entries(snapshot, &problem);
-        Self { problem, nodes, ranks }
+        let pending = problem.demand().collect();
+        Self {
+            problem,
+            nodes,
+            ranks,
+            pending,
+        }
     }
 
     /// Somebody to ask; one per thread.
@@ -80,6 +93,7 @@ impl Prepared {
             limits: run.limits.clone(),
             run,
             prepared: self,
+            queue: VecDeque::new(),
         }
     }
 
@@ -110,15 +124,19 @@ fn entries(snapshot: &Snapshot, problem: &Problem) -> BTreeMap<NodeName, NodeEnt
         }
     }
     for member in members(snapshot) {
-        if let Some(entry) = entries.get_mut(&NodeName::from(&*member.name())) {
+        if let Some(entry) = entries.get_mut(&NodeName::from(member.name())) {
             entry.capacity = member.capacity();
         }
     }
-    for (pod, entry) in (0..).zip(&problem.pods) {
-        if let Origin::Resident(node) = &entry.origin
+    // Pods of a node come one after the other.
+    let of_node = |(_, a): &(u32, &DemandPod), (_, b): &(u32, &DemandPod)| a.origin == b.origin;
+    let pods: Vec<(u32, &DemandPod)> = (0..).zip(&problem.pods).collect();
+    for pods in pods.chunk_by(of_node) {
+        if let [(_, first), ..] = pods
+            && let Origin::Resident(node) = &first.origin
             && let Some(entry) = entries.get_mut(node)
         {
-            entry.residents.push(pod);
+            entry.residents.extend(pods.iter().map(|(pod, _)| *pod));
         }
     }
     entries
@@ -129,16 +147,21 @@ pub struct Simulator<'p> {
     prepared: &'p Prepared,
     run: Run<'p>,
     limits: Vec<Limits>,
+    /// The queue of the simulation under way, kept for its memory.
+    queue: VecDeque<u32>,
 }
 
 impl Simulator<'_> {
     /// Where the pods of these nodes would go if the nodes were gone.
     pub fn without(&mut self, nodes: &[NodeName]) -> Result<Simulation, UnknownNode> {
-        let mut queue: Vec<u32> = self.prepared.problem.demand().collect();
+        let prepared = self.prepared;
+        let mut queue = std::mem::take(&mut self.queue);
+        queue.clear();
+        queue.extend(&prepared.pending);
         let before = self.run.work;
         let mut moved = 0;
         for name in nodes {
-            let Some(entry) = self.prepared.nodes.get(name) else {
+            let Some(entry) = prepared.nodes.get(name) else {
                 self.run.roll_back(&self.limits);
                 return Err(UnknownNode(name.clone()));
             };
@@ -146,15 +169,17 @@ impl Simulator<'_> {
             queue.extend(&entry.residents);
             self.remove(entry);
         }
-        queue.sort_unstable_by_key(|pod| self.prepared.ranks[*pod as usize]);
-        let left = self.run.drain(queue.iter().copied().collect());
-        let plan = self.plan(&queue, &left);
+        let rank = |pod: &u32| prepared.ranks[*pod as usize];
+        queue.make_contiguous().sort_unstable_by_key(rank);
+        self.run.empty(&mut queue);
+        let plan = self.plan(queue.make_contiguous());
         let simulation = Simulation {
             plan,
             moved,
             work: self.run.work.since(before),
         };
         self.run.roll_back(&self.limits);
+        self.queue = queue;
         Ok(simulation)
     }
 
@@ -172,21 +197,21 @@ impl Simulator<'_> {
     }
 
     /// The plan of one simulation: only what it touched is looked at.
-    fn plan(&mut self, queue: &[u32], left: &[u32]) -> Plan {
-        if self.run.claims.len() > 0 || !left.is_empty() {
-            return finish::plan(&mut self.run, left);
-        }
-        let mut places: BTreeMap<usize, Vec<Arc<Pod>>> = BTreeMap::new();
-        for (node, pod) in self.run.placements() {
-            places.entry(node).or_default().push(pod);
-        }
-        debug_assert_eq!(places.values().map(Vec::len).sum::<usize>(), queue.len());
-        let existing = places.into_iter().map(|(node, pods)| PlannedNode {
-            name: self.prepared.problem.node_name(node).clone(),
-            pods,
+    fn plan(&mut self, left: &[u32]) -> Plan {
+        let mut placements: Vec<(usize, u32)> = self.run.placements().collect();
+        placements.sort_by_key(|(node, _)| *node);
+        let problem = &self.prepared.problem;
+        let pod = |(_, pod): &(usize, u32)| Arc::clone(&problem.pods[*pod as usize].pod);
+        let existing = placements.chunk_by(|(a, _), (b, _)| a == b).map(|of_node| PlannedNode {
+            name: problem.node_name(of_node[0].0).clone(),
+            pods: of_node.iter().map(pod).collect(),
         });
+        let existing = existing.collect();
+        if self.run.claims.len() > 0 || !left.is_empty() {
+            return finish::plan_beside(&mut self.run, left, existing);
+        }
         Plan {
-            existing: existing.collect(),
+            existing,
             ..Plan::default()
         }
     }

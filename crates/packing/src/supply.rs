@@ -8,6 +8,7 @@ mod node;
 mod overlay;
 mod pool;
 mod requests;
+mod stock;
 mod template;
 mod usage;
 
@@ -29,6 +30,7 @@ use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFa
 pub(crate) use self::{
     labels::label_rules,
     member::members,
+    stock::{Shape, Stock},
     template::{is_launchable, requirements as template_requirements, specs as requirement_specs},
 };
 use crate::Options;
@@ -61,6 +63,8 @@ pub struct Template {
     pub requirements: Requirements,
     /// Its instance types that can be launched at all, overlays applied, in catalogue order.
     pub types: Vec<Arc<InstanceType>>,
+    /// What pods may use of each type.
+    pub(crate) shapes: Vec<Arc<[Shape]>>,
     /// Which daemons run on which of them; every type is in exactly one group.
     pub daemons: Vec<DaemonGroup>,
     /// What the pool's limits leave, over the limited resources; none without limits.
@@ -133,8 +137,13 @@ impl Supply {
     /// The order of the steps is upstream's, and it shows: a daemon's terms are used up by templates before existing nodes
     /// look at them.
     pub fn of(snapshot: &Snapshot, options: &Options) -> Self {
-        let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
-        let pools = Pools::of(snapshot, &mut vocabulary);
+        Self::from_stock(snapshot, options, &Stock::of(snapshot))
+    }
+
+    /// The same from what the snapshot's catalogue comes to.
+    pub(crate) fn from_stock(snapshot: &Snapshot, options: &Options, stock: &Stock) -> Self {
+        let mut vocabulary = stock.vocabulary();
+        let pools = Pools::of(snapshot, stock, &mut vocabulary);
         let mut daemons = Daemons::of(snapshot, &mut vocabulary);
         let mut factory = TemplateFactory::new(snapshot, &mut vocabulary, &mut daemons);
         let (mut templates, dropped) = factory.templates(&pools);

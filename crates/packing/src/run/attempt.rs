@@ -147,7 +147,7 @@ impl Run<'_> {
                 match self.decide(candidate, state) {
                     Decision::Denied { is_final } => {
                         if is_final {
-                            self.memo.claims[candidate.fit].insert(claim);
+                            self.memo.reject_claim(candidate.fit, claim);
                         }
                         // Every other claim of this state is out as well.
                         open &= !self.claims.in_state(state, at);

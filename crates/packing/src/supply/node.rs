@@ -95,7 +95,10 @@ impl<'a> NodeFactory<'a> {
         let found = self
             .types
             .entry((offer.pool.metadata.name.clone(), name.clone()))
-            .or_insert_with(|| offer.types.iter().find(|it| it.name == *name).cloned());
+            .or_insert_with(|| {
+                let found = offer.types.iter().find(|ware| ware.entry.name == *name);
+                found.map(|ware| Arc::clone(&ware.entry))
+            });
         for (driver, limit) in found.iter().flat_map(|found| &found.volume_limits) {
             usage.volumes.limits.expect(Arc::clone(driver), *limit);
         }
