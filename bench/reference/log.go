@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -41,10 +40,6 @@ type Decision struct {
 type chronicle struct {
 	claims *[]*scheduling.NodeClaim
 	nodes  *[]*scheduling.ExistingNode
-
-	// byAge puts claims with as many pods into the order they were opened before each attempt. Upstream then sorts by
-	// the number of pods; which of equal claims comes first, that sort leaves open.
-	byAge bool
 
 	pods      []*corev1.Pod // Solve sorts them in place: at the first question they are the queue
 	queue     []*corev1.Pod
@@ -108,11 +103,6 @@ func (c *chronicle) trying() {
 	c.settle()
 	if c.current != nil {
 		c.current.Attempts++
-	}
-	if c.byAge {
-		slices.SortFunc(*c.claims, func(a, b *scheduling.NodeClaim) int {
-			return cmp.Or(len(a.Pods)-len(b.Pods), c.opened[a]-c.opened[b])
-		})
 	}
 }
 

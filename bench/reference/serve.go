@@ -14,8 +14,6 @@ type solveQuestion struct {
 	Runs    int  `json:"runs"`
 	Workers int  `json:"workers"`
 	Log     bool `json:"log"`
-	// ByAge tries the older of equal claims first, which upstream leaves open.
-	ByAge bool `json:"byAge"`
 }
 
 // solveAnswer is one line `serve` prints: a plan for each run, or what went wrong.
@@ -61,7 +59,7 @@ func (q solveQuestion) solve() ([]*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		world.chronicles, world.byAge = q.Log, q.ByAge
+		world.chronicles = q.Log
 		plan, err := world.solve(ctx)
 		if err != nil {
 			return nil, err

@@ -88,12 +88,9 @@ func (w *world) solve(ctx context.Context) (*Plan, error) {
 		if plan.Given, err = givenOf(scheduler, pods); err != nil {
 			return nil, err
 		}
-	}
-	if w.chronicles || w.byAge {
 		if written, err = newChronicle(scheduler, pods); err != nil {
 			return nil, err
 		}
-		written.byAge = w.byAge
 		w.clock.chronicle, ctx = written, watchedContext{Context: ctx, chronicle: written}
 		defer func() { w.clock.chronicle = nil }()
 	}

@@ -37,7 +37,6 @@ type world struct {
 	cloud       cloudprovider.CloudProvider
 	clock       *watchedClock
 	chronicles  bool // whether decisions are written down
-	byAge       bool // whether of equal claims the older one is tried first
 	cluster     *state.Cluster
 	provisioner *provisioning.Provisioner
 	events      *recorder

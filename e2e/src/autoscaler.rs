@@ -1,6 +1,8 @@
 //! How is our own binary run beside a cluster of the rig, and what do its tests ask of the cluster?
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -99,6 +101,30 @@ pub fn start_upstream(cluster: &Cluster, name: &str) -> Result<Process> {
         .env("LEADER_ELECTION_NAMESPACE", "kube-system")
         .env("SYSTEM_NAMESPACE", "kube-system");
     Ok(cluster.spawn(name, &command)?)
+}
+
+/// What a process shows on its metrics port.
+pub fn metrics(port: u16) -> Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    write!(
+        stream,
+        "GET /metrics HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, page) = answer.split_once("\r\n\r\n").context("no answer")?;
+    if !head.contains(" 200 ") {
+        bail!("{head}");
+    }
+    Ok(page.to_owned())
+}
+
+/// The value of a series, by its name with labels; zero when there is none.
+pub fn value(metrics: &str, series: &str) -> f64 {
+    let of_series = metrics.lines().find_map(|line| line.strip_prefix(series));
+    of_series
+        .and_then(|value| value.trim().parse().ok())
+        .unwrap_or_default()
 }
 
 /// A request to the API server, as its audit log has it.
@@ -210,6 +236,31 @@ pub fn apply_pool(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Lets the nodes of a pool go as soon as they are not worth their price.
+pub fn consolidate(client: &Client, pool: &str) -> Result<()> {
+    let disruption = json!({
+        "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [{"nodes": "100%"}],
+    });
+    client.patch(
+        &format!("{NODE_POOLS}/{pool}"),
+        &json!({"spec": {"disruption": disruption}}),
+    )?;
+    Ok(())
+}
+
+/// Waits until there are so many nodes, each with its claim.
+pub fn await_nodes(client: &Client, count: usize) -> Result<()> {
+    client.wait_for(&format!("{count} nodes"), LIMIT, |client| {
+        let nodes = ids(client, NODES, "/metadata/name")?;
+        Ok(if nodes.len() == count {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{nodes:?}"))
+        })
+    })?;
+    await_one_node_per_claim(client)
+}
+
 /// A pool of kwok's Linux types.
 pub fn pool(name: &str) -> Value {
     json!({
@@ -229,13 +280,18 @@ pub fn pool(name: &str) -> Value {
 
 /// A Deployment of plain pods.
 pub fn apply_deployment(client: &Client, name: &str, replicas: u64, cpu: &str) -> Result<()> {
+    apply_shape(client, name, replicas, cpu, "256Mi")
+}
+
+/// A Deployment of plain pods of a shape.
+pub fn apply_shape(client: &Client, name: &str, replicas: u64, cpu: &str, memory: &str) -> Result<()> {
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
         "spec": {
             "replicas": replicas, "selector": {"matchLabels": {"app": name}},
             "template": {"metadata": {"labels": {"app": name}}, "spec": {
                 "terminationGracePeriodSeconds": 0,
-                "containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}],
+                "containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
             }},
         },
     });
@@ -262,6 +318,11 @@ pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<(
 pub fn delete(client: &Client, pool: &str, deployment: &str) -> Result<()> {
     client.delete(&format!("{DEPLOYMENTS}/{deployment}"))?;
     delete_pool(client, pool)
+}
+
+/// Deletes a Deployment.
+pub fn delete_deployment(client: &Client, deployment: &str) -> Result<()> {
+    Ok(client.delete(&format!("{DEPLOYMENTS}/{deployment}"))?)
 }
 
 /// Deletes a pool.

@@ -59,6 +59,7 @@ pub fn plan(snapshot: &Snapshot, answer: Value) -> Result<Plan> {
         claims: claims.collect(),
         existing: existing.collect(),
         unplaced: unplaced.collect(),
+        order: Vec::new(),
     })
 }
 
@@ -75,6 +76,8 @@ fn planned_claim(snapshot: &Snapshot, claim: Claim) -> PlannedClaim {
         requests: claim.requests,
         labels: Map::default(),
         annotations: Map::default(),
+        wave: 0,
+        nominated: Vec::new(),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, apply_role, await_leader, await_nothing_left, await_one_node_per_claim, await_ready,
-    await_request, claims, cluster, count, delete, delete_pool, forget_leader, nodes, requests, start,
-    start_as_account, start_upstream,
+    apply_deployment, apply_pool, apply_role, apply_shape, await_leader, await_nodes, await_nothing_left,
+    await_one_node_per_claim, await_ready, await_request, claims, cluster, consolidate, count, delete,
+    delete_deployment, delete_pool, forget_leader, metrics, nodes, requests, start, start_as_account, start_upstream,
+    value,
 };
+use rig::{Client, ports};
 use serde_json::Value;
 
 #[test]
@@ -22,6 +24,92 @@ fn a_deployment_gets_the_nodes_it_needs_and_they_go_with_their_pool() -> Result<
     await_nothing_left(client)
 }
 
+/// Shapes that only pay together, and that kube-scheduler mixes otherwise when it is left to itself.
+const SHAPES: [(&str, u64, &str, &str); 4] = [
+    ("cpu", 12, "1500m", "512Mi"),
+    ("memory", 12, "250m", "6Gi"),
+    ("large", 4, "4", "8Gi"),
+    ("small", 20, "250m", "512Mi"),
+];
+
+fn apply_shapes(client: &Client) -> Result<()> {
+    for (name, replicas, cpu, memory) in SHAPES {
+        apply_shape(client, name, replicas, cpu, memory)?;
+    }
+    for (name, replicas, ..) in SHAPES {
+        await_ready(client, name, replicas)?;
+    }
+    Ok(())
+}
+
+fn delete_shapes(client: &Client) -> Result<()> {
+    for (name, ..) in SHAPES {
+        delete_deployment(client, name)?;
+    }
+    delete_pool(client, "default")?;
+    await_nothing_left(client)
+}
+
+#[test]
+fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    let all: u64 = SHAPES.iter().map(|(_, replicas, ..)| replicas).sum();
+    for steering in ["off", "release", "nominate", "pin"] {
+        let [port] = ports::free()?;
+        let number = port.to_string();
+        let settings = [
+            ("STEERING", steering),
+            ("METRICS_PROFILE", "full"),
+            ("METRICS_PORT", number.as_str()),
+        ];
+        let mut controller = start(&cluster, steering, &settings)?;
+        await_leader(client)?;
+        apply_pool(client, "default")?;
+        apply_shapes(client)?;
+        await_one_node_per_claim(client)?;
+        let metrics = metrics(port)?;
+        let landed = |place: &str| {
+            let labels = format!("{{steering=\"{steering}\",place=\"{place}\"}}");
+            value(&metrics, &format!("dovetail_steering_pods_landed_total{labels}"))
+        };
+        let (planned, elsewhere) = (landed("planned"), landed("elsewhere"));
+        eprintln!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
+        ensure!(planned > 0.0, "{steering}: nobody landed as planned");
+        ensure!(
+            steering != "pin" || planned > elsewhere,
+            "pinned: {planned} as planned, {elsewhere} elsewhere"
+        );
+        delete_shapes(client)?;
+        controller.stop(std::time::Duration::from_secs(20));
+    }
+    Ok(())
+}
+
+#[test]
+fn after_a_scale_in_the_pods_that_are_left_run_on_fewer_nodes() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    apply_role(client)?;
+    let _controller = start_as_account(&cluster, "dovetail")?;
+    await_leader(client)?;
+    apply_pool(client, "default")?;
+    // Of these no two share a node: the largest type has 256 cores.
+    apply_deployment(client, "web", 4, "140")?;
+    await_ready(client, "web", 4)?;
+    await_nodes(client, 4)?;
+    consolidate(client, "default")?;
+    apply_deployment(client, "web", 1, "140")?;
+    await_nodes(client, 1)?;
+    await_ready(client, "web", 1)?;
+    let refused: Vec<_> = requests(&cluster)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .collect();
+    ensure!(refused.is_empty(), "refused: {refused:?}");
+    Ok(())
+}
+
 #[test]
 fn the_binary_needs_no_more_than_the_role_it_ships_with() -> Result<()> {
     let cluster = cluster()?;
@@ -30,10 +118,8 @@ fn the_binary_needs_no_more_than_the_role_it_ships_with() -> Result<()> {
     let _controller = start_as_account(&cluster, "dovetail")?;
     await_leader(client)?;
     apply_pool(client, "default")?;
-    apply_deployment(client, "web", 5, "1")?;
-    await_ready(client, "web", 5)?;
-    delete(client, "default", "web")?;
-    await_nothing_left(client)?;
+    apply_shapes(client)?;
+    delete_shapes(client)?;
     let refused: Vec<_> = requests(&cluster)?
         .into_iter()
         .filter(|request| request.code == 403)

@@ -27,8 +27,12 @@ enum Task {
     Gen(Gen),
     /// Ours and upstream's scheduler in turn on the same inputs: time, memory, cost
     Packing(crate::packing::Forwarded),
+    /// A full evaluation of every candidate for consolidation, ours and upstream's, on fleets with nothing left to gain
+    Disruption(crate::packing::Forwarded),
     /// Ours and upstream's controller in turn on a real control plane: seconds, nodes, cost, memory, writes
     Cluster(crate::race::Race),
+    /// Ours and upstream's controller started on a large cluster: seconds until each leads with a full cache
+    Startup(crate::race::Startup),
     /// Upstream's scheduler and consolidation, on snapshot files
     #[command(subcommand)]
     Reference(Reference),
@@ -153,7 +157,9 @@ pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
     match &bench.task {
         None => list(),
         Some(Task::Cluster(race)) => return crate::race::run(race),
-        Some(Task::Packing(forwarded)) => return crate::packing::run("bench", forwarded),
+        Some(Task::Startup(startup)) => crate::race::run_startup(startup)?,
+        Some(Task::Packing(forwarded)) => return crate::packing::run("packing-bench", "bench", forwarded),
+        Some(Task::Disruption(forwarded)) => return crate::packing::run("disruption-bench", "bench", forwarded),
         Some(Task::Gen(gen_args)) => write(&generate(gen_args)?, &gen_args.output)?,
         Some(Task::Reference(Reference::Build)) => print(&rig::reference::program()?.display().to_string()),
         Some(Task::Reference(Reference::Solve { run, files })) => solve(files, *run)?,

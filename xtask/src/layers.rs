@@ -49,6 +49,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "disruption",
+        sees: &["api", "model", "packing", "scheduler"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -75,7 +80,16 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "controllers",
-        sees: &["api", "model", "packing", "scheduler", "state", "cloud", "runtime"],
+        sees: &[
+            "api",
+            "model",
+            "packing",
+            "scheduler",
+            "disruption",
+            "state",
+            "cloud",
+            "runtime",
+        ],
         pure: false,
     },
     Layer {
@@ -87,6 +101,7 @@ const LAYERS: &[Layer] = &[
             "cloud",
             "cloud-kwok",
             "controllers",
+            "disruption",
             "packing",
             "runtime",
             "scheduler",
@@ -110,10 +125,16 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "disruption-bench",
+        sees: &["api", "disruption", "model", "packing", "rig", "workloads"],
+        pure: false,
+    },
+    Layer {
         name: "e2e",
         sees: &[
             "api",
             "catalogue",
+            "disruption-bench",
             "model",
             "packing",
             "packing-bench",

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
         Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
         Task::Bench(task) => bench::run(&task),
-        Task::Differential(task) => packing::run("differential", &task),
+        Task::Differential(task) => packing::run("packing-bench", "differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
         Task::Specs => specs::run().map(|()| ExitCode::SUCCESS),

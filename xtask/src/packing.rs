@@ -1,4 +1,4 @@
-//! Our planner beside upstream's: the programs that compare them are built optimised and run on their own, because this
+//! Our decisions beside upstream's: the programs that compare them are built optimised and run on their own, because this
 //! task runner is not.
 
 use std::process::ExitCode;
@@ -17,14 +17,14 @@ pub(crate) struct Forwarded {
     args: Vec<String>,
 }
 
-/// Builds the comparisons, and runs one.
-pub(crate) fn run(task: &str, forwarded: &Forwarded) -> Result<ExitCode> {
-    let package = ["--release", "--quiet", "--package", "packing-bench"];
+/// Builds a package of comparisons, `packing-bench` or `disruption-bench`, and runs one.
+pub(crate) fn run(program: &str, task: &str, forwarded: &Forwarded) -> Result<ExitCode> {
+    let package = ["--release", "--quiet", "--package", program];
     run::run(run::cargo().arg("build").args(package))?;
     let status = run::cargo()
         .arg("run")
         .args(package)
-        .args(["--bin", "packing-bench", "--", task])
+        .args(["--bin", program, "--", task])
         .args(&forwarded.args)
         .status()
         .context("cannot run cargo")?;

@@ -168,11 +168,7 @@ fn show(file: &Path) -> Result<ExitCode> {
     let input = Input::read(file)?;
     let ours = Outcome::ours(&packing::plan(&input.snapshot, &differential::options()));
     print(&format!("ours\n{ours}"));
-    let ask = Ask {
-        by_age: true,
-        ..Ask::runs(1)
-    };
-    for plan in Reference::start()?.solve(file, ask)? {
+    for plan in Reference::start()?.solve(file, Ask::runs(1))? {
         print(&format!("\nupstream\n{}", Outcome::upstream(&plan)));
     }
     Ok(ExitCode::SUCCESS)

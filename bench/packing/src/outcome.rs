@@ -79,6 +79,17 @@ impl Outcome {
         outcome
     }
 
+    /// The same facts, with refusals that do not say where other pods went.
+    pub fn without_counts(&self) -> Self {
+        let unplaced = self.unplaced.iter();
+        Self {
+            unplaced: unplaced
+                .map(|(pod, why)| (pod.clone(), wording::without_counts(why)))
+                .collect(),
+            ..self.clone()
+        }
+    }
+
     /// The facts of upstream's plan.
     pub fn upstream(plan: &reference::Plan) -> Self {
         let mut claims: Vec<Claim> = plan.claims.iter().map(upstream_claim).collect();

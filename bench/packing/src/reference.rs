@@ -29,8 +29,6 @@ pub struct Ask {
     pub workers: u32,
     /// Whether to write down each decision.
     pub log: bool,
-    /// Whether of claims with as many pods the older is tried first: upstream's sort leaves it open, ours does not.
-    pub by_age: bool,
 }
 
 impl Ask {
@@ -40,7 +38,6 @@ impl Ask {
             runs,
             workers: 1,
             log: false,
-            by_age: false,
         }
     }
 }

@@ -21,7 +21,6 @@ pub struct Replayed {
 pub fn replay(reference: &mut Reference, input: &Input) -> Result<Replayed> {
     let ask = Ask {
         log: true,
-        by_age: true,
         ..Ask::runs(1)
     };
     let plans = reference.solve(&input.file, ask)?;

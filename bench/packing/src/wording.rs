@@ -3,8 +3,26 @@
 /// A refusal with everything put in one order that upstream puts in none: alternatives, typo hints, lists of labels.
 pub fn in_one_order(message: &str) -> String {
     let message = without_typo_hints(message);
-    let mut parts: Vec<String> = message.split("; ").map(sorted_labels).collect();
+    let mut parts: Vec<String> = message.split("; ").map(unprefixed).map(sorted_labels).collect();
     parts.sort();
+    parts.join("; ")
+}
+
+/// Of several labels that do not suit, the first to be told carries the prefix; which one that is, is up to chance.
+fn unprefixed(part: &str) -> &str {
+    part.strip_prefix("incompatible requirements, ").unwrap_or(part)
+}
+
+/// A refusal without what depends on where other pods went: the pods in each domain, and the claim's own.
+pub fn without_counts(message: &str) -> String {
+    let part = |part: &str| match (part.split_once("(counts = "), part.split_once("podDomains = ")) {
+        (Some((before, _)), Some((_, after))) => {
+            let domains = after.split(", nodeDomains = ").next().unwrap_or_default();
+            format!("{before}(podDomains = {domains}")
+        }
+        _ => part.to_owned(),
+    };
+    let parts: Vec<String> = message.split("; ").map(part).collect();
     parts.join("; ")
 }
 
@@ -41,6 +59,7 @@ mod tests {
     fn orders_that_upstream_leaves_to_chance_are_taken_out() {
         let cases = [
             ("b; a", "a; b"),
+            ("incompatible requirements, key b; key a", "key a; key b"),
             (
                 "label \"zone\" does not have known values (typo of \"topology.kubernetes.io/zone\"?)",
                 "label \"zone\" does not have known values (typo?)",
@@ -53,5 +72,12 @@ mod tests {
         for (said, meant) in cases {
             assert_eq!(in_one_order(said), meant);
         }
+    }
+
+    #[test]
+    fn counts_of_pods_elsewhere_can_be_left_out() {
+        let said = "x; unsatisfiable topology constraint for spread, key=zone (counts = a: 1, podDomains = zone Exists, nodeDomains = zone In [a]";
+        let meant = "x; unsatisfiable topology constraint for spread, key=zone (podDomains = zone Exists";
+        assert_eq!(without_counts(said), meant);
     }
 }

@@ -17,6 +17,7 @@ pub mod regression;
 pub mod rng;
 pub mod shape;
 pub mod snapshot;
+pub mod steady;
 
 pub use shape::Shape;
 pub use snapshot::Snapshot;

@@ -39,6 +39,10 @@ pub const PLAN: &str = "dovetail.dev/plan";
 pub const RELEASE: &str = "dovetail.dev/release";
 /// How often the cloud was asked to launch a claim: a launch that is repeated under the same number is the same launch. Ours.
 pub const LAUNCH_ATTEMPT: &str = "dovetail.dev/launch-attempt";
+/// On a NodePool: until when nothing of it is disrupted, or any word for until it is taken away. Ours.
+pub const PAUSE: &str = "dovetail.dev/pause";
+/// Beside [`PAUSE`]: why. Ours.
+pub const PAUSE_REASON: &str = "dovetail.dev/pause-reason";
 
 /// Keys of the AWS provider.
 pub mod aws {

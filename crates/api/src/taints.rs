@@ -9,6 +9,9 @@ pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
 /// Key of [`rebooting`].
 pub const REBOOTING: &str = "karpenter.sh/rebooting";
 
+/// Key of [`pinning`]. Ours.
+pub const PINNING: &str = "dovetail.dev/pinning";
+
 /// On a node that is going away: no more pods.
 pub fn disrupted() -> Taint {
     Taint::new(DISRUPTED, TaintEffect::NoSchedule)
@@ -22,6 +25,11 @@ pub fn unregistered() -> Taint {
 /// On a node from the request to reboot it until it is back.
 pub fn rebooting() -> Taint {
     Taint::new(REBOOTING, TaintEffect::NoSchedule)
+}
+
+/// On a node while we bind the pods planned for it ourselves: unlike [`unregistered`] it does not evict them.
+pub fn pinning() -> Taint {
+    Taint::new(PINNING, TaintEffect::NoSchedule)
 }
 
 const READINESS_PREFIX: &str = "readiness.k8s.io/";

@@ -124,6 +124,20 @@ impl RepairPolicies {
         }
     }
 
+    /// The policies that are about a condition by themselves: one without an expression is about any reason of its own
+    /// condition, and of no other.
+    pub fn about(
+        &self,
+        condition_type: &str,
+        status: ConditionStatus,
+        reason: &str,
+    ) -> impl Iterator<Item = &RepairPolicy> {
+        let policies = self.policies.iter().filter(move |(policy, regex)| {
+            policy.is_about(condition_type, status) && regex.as_ref().is_none_or(|regex| regex.is_match(reason))
+        });
+        policies.map(|(policy, _)| policy)
+    }
+
     /// All of them, in the provider's order.
     pub fn all(&self) -> impl Iterator<Item = &RepairPolicy> {
         self.policies.iter().map(|(policy, _)| policy)

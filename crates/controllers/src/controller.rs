@@ -1,6 +1,15 @@
 //! How a controller runs: changes of the state become keys in its queue, workers reconcile them, failures wait.
 
-use std::{fmt::Display, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Display},
+    hash::{DefaultHasher, Hash, Hasher},
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use cloud::CloudError;
@@ -8,7 +17,8 @@ use futures_util::FutureExt;
 use runtime::{
     ApiError, Settings,
     engine::Panicked,
-    queue::{Backoff, Queue},
+    queue::{Backoff, News, Queue},
+    rate::Rate,
 };
 use state::{Change, State};
 use tokio::{
@@ -83,6 +93,12 @@ pub trait Controller: Send + Sync + 'static {
         }
     }
 
+    /// How often failed items come back, all together; none does not limit that.
+    fn retries(&self, settings: &Settings) -> Option<Rate> {
+        let _ = settings;
+        None
+    }
+
     /// What it begins with, before anything has changed.
     fn initial(&self) -> Vec<Self::Key> {
         Vec::new()
@@ -95,12 +111,53 @@ pub trait Controller: Send + Sync + 'static {
     async fn reconcile(&self, cluster: &Cluster, key: &Self::Key) -> Result<Next, Problem>;
 }
 
+tokio::task_local! {
+    static CONTROLLER: &'static str;
+}
+
+/// The controller on whose behalf this is done; empty outside of reconciles.
+pub fn current() -> &'static str {
+    CONTROLLER.try_with(|name| *name).unwrap_or_default()
+}
+
+/// Tells the lines of one reconcile from those of another, also of another process: a UUID as upstream's are.
+struct ReconcileId(u128);
+
+impl ReconcileId {
+    fn next(now: jiff::Timestamp) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut hasher = DefaultHasher::new();
+        (now.as_nanosecond(), count).hash(&mut hasher);
+        let high = hasher.finish();
+        count.hash(&mut hasher);
+        Self(u128::from(high) << 64 | u128::from(hasher.finish()))
+    }
+}
+
+impl Display for ReconcileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |from: u32, digits: u32| (self.0 >> from) & ((1 << (digits * 4)) - 1);
+        let (version, variant) = (0x4000 | part(64, 3), 0x8000 | part(48, 4) & 0x3fff);
+        let (time, low) = (part(96, 8), part(0, 12));
+        write!(
+            f,
+            "{time:08x}-{:04x}-{version:04x}-{variant:04x}-{low:012x}",
+            part(80, 4)
+        )
+    }
+}
+
 /// The queue of a controller, to be fed by others than changes too.
 pub type Work<C> = Arc<Queue<<C as Controller>::Key>>;
 
 /// Runs a controller until the future is dropped. Reconciles in flight end with it.
 pub fn run<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>) -> (Work<C>, impl Future<Output = ()> + Send) {
-    let queue = Arc::new(Queue::new(controller.backoff()));
+    let mut queue = Queue::new(controller.backoff());
+    if let Some(rate) = controller.retries(cluster.settings()) {
+        queue = queue.with_retries_at(rate);
+    }
+    let queue = Arc::new(queue);
     let (listening, heard) = (Arc::clone(&controller), Arc::clone(&queue));
     cluster.listen(Box::new(move |change, state| {
         for key in listening.concerns(change, state) {
@@ -125,7 +182,8 @@ async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: W
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
         };
-        let key = queue.next().await;
+        let (key, waited) = queue.next_waited().await;
+        measure_queue(&*controller, &cluster, &queue, waited);
         while running.try_join_next().is_some() {}
         let (controller, cluster, queue) = (Arc::clone(&controller), Arc::clone(&cluster), Arc::clone(&queue));
         running.spawn(async move {
@@ -136,11 +194,21 @@ async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: W
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "gauges and counters")]
+fn measure_queue<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::Key>, waited: Duration) {
+    let (name, metrics) = (controller.name(), cluster.metrics());
+    let News { adds, retries } = queue.news();
+    metrics.workqueue_depth.set([name, name, ""], queue.depth() as f64);
+    metrics.workqueue_adds_total.add([name, name], adds as f64);
+    metrics.workqueue_retries_total.add([name, name], retries as f64);
+    metrics
+        .workqueue_queue_duration_seconds
+        .observe([name, name], waited.as_secs_f64());
+}
+
 async fn one<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::Key>, key: C::Key) {
     let name = controller.name();
     let metrics = cluster.metrics();
-    #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-    metrics.workqueue_depth.set([name, name, ""], queue.depth() as f64);
     metrics.controller_runtime_active_workers.add([name], 1.0);
     let began = tokio::time::Instant::now();
     let result = watched(controller, cluster, &key).await;
@@ -175,8 +243,9 @@ async fn one<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::
 /// A reconcile whose panic is a failure like any other: its item is tried again, and all others go on.
 async fn watched<C: Controller>(controller: &C, cluster: &Cluster, key: &C::Key) -> Result<Next, Problem> {
     let name = controller.name();
-    let span = tracing::info_span!("reconcile", controller = name);
-    let work = AssertUnwindSafe(controller.reconcile(cluster, key).instrument(span));
+    let span = tracing::info_span!("reconcile", controller = name, reconcileID = %ReconcileId::next(cluster.now()));
+    let work = controller.reconcile(cluster, key).instrument(span);
+    let work = AssertUnwindSafe(CONTROLLER.scope(name, work));
     work.catch_unwind().await.unwrap_or_else(|panic| {
         cluster.metrics().controller_runtime_reconcile_panics_total.inc([name]);
         let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -185,4 +254,21 @@ async fn watched<C: Controller>(controller: &C, cluster: &Cluster, key: &C::Key)
             .unwrap_or("no message");
         Err(Problem::Other(format!("panic: {words}")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reconcile_has_an_id_of_its_own_that_reads_as_a_uuid() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let ids: Vec<String> = (0..3).map(|_| ReconcileId::next(now).to_string()).collect();
+        assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
+        for id in ids {
+            let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            assert_eq!(&id[14..15], "4", "{id}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ pub mod catalog;
 mod cluster;
 mod conditions;
 mod controller;
+pub mod disruption;
 pub mod node;
 pub mod node_claim;
 pub mod node_overlay;
@@ -21,5 +22,5 @@ mod team;
 pub mod watches;
 
 pub use cluster::{Cluster, Parts};
-pub use controller::{Controller, Next, Problem, Work, run};
+pub use controller::{Controller, Next, Problem, Work, current, run};
 pub use team::all;

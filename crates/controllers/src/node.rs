@@ -3,6 +3,7 @@
 pub mod drain;
 mod events;
 pub mod eviction;
+pub mod health;
 pub mod hydration;
 pub mod lease;
 pub mod reboot;
@@ -18,6 +19,7 @@ use state::State;
 use crate::Cluster;
 
 pub use eviction::Evictions;
+pub use health::Health;
 pub use hydration::Hydration;
 pub use lease::LeaseCollection;
 pub use reboot::Reboot;

@@ -1,6 +1,7 @@
 //! NodeClaims from launch to end.
 
 pub mod consistency;
+pub mod disruption;
 mod ending;
 pub mod expiration;
 pub mod garbage_collection;
@@ -18,6 +19,7 @@ use runtime::queue::Backoff;
 use state::Change;
 
 pub use ending::Reason;
+pub(crate) use ending::{end, label, termination_mode};
 pub(crate) use overlay::{overlaid, with_pair};
 pub use ownership::Managed;
 
@@ -33,6 +35,7 @@ pub fn run(cluster: &Arc<Cluster>, health: Arc<RegistrationHealth>) -> impl Futu
     )
     .1;
     let consistency = crate::run(Arc::new(consistency::Consistency::new(managed)), Arc::clone(cluster)).1;
+    let disruption = crate::run(Arc::new(disruption::Disruption::new(managed)), Arc::clone(cluster)).1;
     let expiration = crate::run(Arc::new(expiration::Expiration::new(managed)), Arc::clone(cluster)).1;
     let collection = garbage_collection::GarbageCollection::new(managed);
     let collection = crate::run(Arc::new(collection), Arc::clone(cluster)).1;
@@ -44,6 +47,7 @@ pub fn run(cluster: &Arc<Cluster>, health: Arc<RegistrationHealth>) -> impl Futu
         tokio::join!(
             lifecycle,
             consistency,
+            disruption,
             expiration,
             collection,
             hydration,

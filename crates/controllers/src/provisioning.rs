@@ -4,19 +4,20 @@
 //! plans on the engine's threads, decides what follows from the plan, and acts. Whatever it leaves undone, the next pass
 //! finds again: what was created is in the state at once and counts as room on its way.
 
-mod act;
+pub(crate) mod act;
 mod batch;
 mod buffer;
 pub(crate) mod claim;
 pub(crate) mod create;
-mod decide;
+pub(crate) mod decide;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod in_flight;
+pub(crate) mod in_flight;
 mod listed;
 mod name;
+mod nominated;
 mod pass;
-mod tell;
+pub(crate) mod tell;
 #[cfg(test)]
 mod tests;
 mod trigger;
@@ -25,12 +26,14 @@ mod zone;
 use std::sync::Arc;
 
 pub use batch::Batch;
+pub(crate) use buffer::is_stand_in;
 pub use pass::Provisioner;
 pub use trigger::{NodeTrigger, PodTrigger};
 
 use model::object::NodePool;
+use runtime::settings::Steering;
 
-use crate::{Cluster, controller};
+use crate::{Cluster, controller, steering::withdraw::Withdrawal};
 
 /// Whether a pool's node class is one that the cloud launches from.
 pub(crate) fn is_managed(pool: &NodePool, cluster: &Cluster) -> bool {
@@ -48,6 +51,7 @@ pub(crate) fn is_managed(pool: &NodePool, cluster: &Cluster) -> bool {
 pub fn run(cluster: &Arc<Cluster>, batch: &Arc<Batch>) -> impl Future<Output = ()> + Send + use<> {
     let (_, pods) = controller::run(Arc::new(PodTrigger(Arc::clone(batch))), Arc::clone(cluster));
     let (_, nodes) = controller::run(Arc::new(NodeTrigger(Arc::clone(batch))), Arc::clone(cluster));
+    let withdrawals = withdrawals(cluster);
     let provisioner = Arc::new(Provisioner::default());
     let (work, passes) = controller::run(provisioner, Arc::clone(cluster));
     let (cluster, batch) = (Arc::clone(cluster), Arc::clone(batch));
@@ -61,6 +65,18 @@ pub fn run(cluster: &Arc<Cluster>, batch: &Arc<Batch>) -> impl Future<Output = (
                 work.add(pass::CLUSTER);
             }
         };
-        tokio::join!(pods, nodes, passes, windows);
+        tokio::join!(pods, nodes, passes, windows, withdrawals);
+    }
+}
+
+/// Whoever nominates also takes nominations back.
+fn withdrawals(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
+    let nominates = cluster.settings().steering >= Steering::Nominate;
+    let work = nominates.then(|| controller::run(Arc::new(Withdrawal::default()), Arc::clone(cluster)).1);
+    async move {
+        match work {
+            Some(work) => work.await,
+            None => std::future::pending().await,
+        }
     }
 }

@@ -14,6 +14,7 @@ use state::{State, Transition};
 
 pub use deprovisioning::StaticDeprovisioning;
 pub use provisioning::StaticProvisioning;
+pub(crate) use provisioning::granted;
 
 /// The key of the pool of a claim, if it is a static one.
 fn static_pool_of(claim: Option<&Arc<NodeClaim>>, state: &State) -> Vec<ObjectKey> {

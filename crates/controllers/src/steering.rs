@@ -3,18 +3,28 @@
 //!
 //! A node is held by the taint it registers with (`karpenter.sh/unregistered`), so holding costs no write. Every hold has
 //! a deadline: a node that is slow to come does not keep the others.
+//!
+//! How far this goes is one setting: `off` leaves everything to kube-scheduler; `release` holds nodes; `nominate` also tells
+//! pods where to go where that helps ([`hint`]); `pin` also binds pods itself ([`pin`]).
+
+pub(crate) mod hint;
+pub(crate) mod pin;
+pub(crate) mod withdraw;
 
 use std::time::Duration;
 
 use api::annotations;
 use jiff::Timestamp;
-use model::object::{ConditionStatus, NodeClaim, ObjectKey, Pod, condition};
+use model::object::{ConditionStatus, Node, NodeClaim, ObjectKey, Pod, condition};
+use runtime::ApiError;
 use state::State;
 
 /// The longest a node that could take pods is held for others of its plan.
 const TOGETHER_LIMIT: Duration = Duration::from_secs(10);
-/// The longest a node that is to come last is held after the others were released.
+/// The longest a node that is to come last is held after the others were released,
 const LAST_LIMIT: Duration = Duration::from_secs(5);
+/// and after a pod was last bound to one of them: kube-scheduler is through with them then.
+const LAST_QUIET: Duration = Duration::from_secs(2);
 
 /// Whether a node may take pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +38,16 @@ pub enum Release {
         /// When it is released in any case.
         until: Timestamp,
     },
+}
+
+impl Release {
+    fn or_sooner(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Now, _) => self,
+            (Self::Held { until: one, .. }, Self::Held { until: two, .. }) if one <= two => self,
+            _ => other,
+        }
+    }
 }
 
 /// Whether the node of a claim may take pods. `ready_since` is when it could.
@@ -58,7 +78,7 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
     if !comes_last(claim) {
         return Release::Now;
     }
-    let mut released = ready_since;
+    let (mut released, mut bound) = (ready_since, ready_since);
     let mut waiting = None;
     for first in others().filter(|other| !comes_last(other)) {
         match registered_at(first) {
@@ -68,15 +88,31 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
             }
             Some(at) => released = released.max(at),
         }
+        bound = bound.max(last_bound(first, state).unwrap_or(bound));
         waiting = waiting.or_else(|| unbound_pod(first, state));
     }
     match waiting {
         None => Release::Now,
         Some(pod) => {
             let reason = format!("released once {pod} had its chance on the other nodes of its plan");
-            held(reason, released, LAST_LIMIT)
+            match held(reason.clone(), released.max(bound), LAST_QUIET) {
+                Release::Now => Release::Now,
+                quiet => held(reason, released, LAST_LIMIT).or_sooner(quiet),
+            }
         }
     }
+}
+
+/// When a pod was last bound to a claim's node.
+fn last_bound(claim: &NodeClaim, state: &State) -> Option<Timestamp> {
+    let node = claim.status.node_name.as_ref()?;
+    let scheduled = state.pods_on_node(node.as_str()).filter_map(|pod| {
+        let scheduled = pod.condition("PodScheduled")?;
+        scheduled
+            .last_transition_time
+            .filter(|_| scheduled.status == ConditionStatus::True)
+    });
+    scheduled.max()
 }
 
 /// A pod that was planned onto a claim's node and has not found its place yet, there or elsewhere.
@@ -87,7 +123,38 @@ fn unbound_pod(claim: &NodeClaim, state: &State) -> Option<ObjectKey> {
     planned.find(waits).cloned()
 }
 
-fn comes_last(claim: &NodeClaim) -> bool {
+/// Where a bound pod that was planned onto a new node has landed: `planned` or `elsewhere`, as a metric says it.
+pub(crate) fn place(pod: &Pod, state: &State) -> Option<&'static str> {
+    let node = pod.node_name.as_ref()?;
+    let claim = state.claim_of_pod(&pod.metadata.key())?;
+    let claim = state.get::<NodeClaim>(&ObjectKey::cluster_scoped(claim.as_str()));
+    let id = claim.and_then(|claim| claim.status.provider_id.as_ref());
+    let mut nodes = id.into_iter().flat_map(|id| state.nodes_of_provider_id(id.as_str()));
+    let is_planned = nodes.any(|planned| planned.name() == *node);
+    Some(if is_planned { "planned" } else { "elsewhere" })
+}
+
+/// Whether a node is kept from pods by us.
+pub(crate) fn is_held(node: &Node) -> bool {
+    let is_unregistered = |taint: &model::object::Taint| *taint.key == *api::taints::UNREGISTERED;
+    node.spec
+        .taints
+        .iter()
+        .any(|taint| is_unregistered(taint) || pin::is_pinning(taint))
+}
+
+/// What came of a write about a pod, as a metric says it.
+pub(crate) fn word<T>(result: &Result<T, ApiError>) -> &'static str {
+    match result {
+        Ok(_) => "done",
+        Err(error) if error.is_forbidden() => "forbidden",
+        // Somebody was faster: the pod is bound, changed or gone.
+        Err(error) if error.is_conflict() || error.is_not_found() || error.code == Some(422) => "overtaken",
+        Err(_) => "failed",
+    }
+}
+
+pub(crate) fn comes_last(claim: &NodeClaim) -> bool {
     let mark = claim.metadata.annotations.get(annotations::RELEASE);
     mark.is_some_and(|mark| **mark == *"last")
 }
@@ -97,7 +164,7 @@ pub(crate) fn has_joined(claim: &NodeClaim, state: &State) -> bool {
     let Some(id) = &claim.status.provider_id else {
         return false;
     };
-    let ready = |node: &model::object::Node| {
+    let ready = |node: &Node| {
         node.condition("Ready")
             .is_some_and(|ready| ready.status == ConditionStatus::True)
     };
@@ -113,7 +180,6 @@ fn registered_at(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use model::object::Node;
     use serde_json::{Value, json};
 
     use super::*;
@@ -132,7 +198,10 @@ mod tests {
         }
         read(json!({
             "metadata": {"name": name, "resourceVersion": "1", "annotations": annotations},
-            "status": {"providerID": format!("kwok://{name}"), "conditions": registered.unwrap_or(json!([]))},
+            "status": {
+                "providerID": format!("kwok://{name}"), "nodeName": format!("node-{name}"),
+                "conditions": registered.unwrap_or(json!([])),
+            },
         }))
     }
 
@@ -195,7 +264,21 @@ mod tests {
         released.apply(pod(Value::Null, "1"));
         released.map_pod_to_claim(&ObjectKey::new("team", "web"), &first.name());
         let reason = "released once team/web had its chance on the other nodes of its plan";
-        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(7)));
+        assert_eq!(release(&last, at(0), &released, at(3)), held(reason, at(4)));
+        assert_eq!(
+            release(&last, at(0), &released, at(4)),
+            Release::Now,
+            "nobody is being bound"
+        );
+        for (second, until) in [(3, 5), (6, 7)] {
+            let scheduled =
+                json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(second).to_string()}]);
+            released.apply::<Pod>(read(json!({
+                "metadata": {"name": "other", "namespace": "team", "resourceVersion": second.to_string()},
+                "spec": {"nodeName": "node-a"}, "status": {"conditions": scheduled},
+            })));
+            assert_eq!(release(&last, at(0), &released, at(second)), held(reason, at(until)));
+        }
         assert_eq!(release(&last, at(0), &released, at(7)), Release::Now);
         released.apply(pod(json!("node-a"), "2"));
         assert_eq!(release(&last, at(0), &released, at(3)), Release::Now);

@@ -2,6 +2,7 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use cloud::RepairPolicies;
 use futures_util::future::join_all;
 use model::object::NodeClaim;
 
@@ -9,7 +10,7 @@ use crate::{
     Cluster, Controller,
     capacity_buffer::CapacityBuffers,
     catalog::CatalogController,
-    node, node_claim,
+    disruption, node, node_claim,
     node_overlay::NodeOverlays,
     node_pool::{self, RegistrationHealth},
     observability,
@@ -32,7 +33,14 @@ pub fn all(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
         Box::pin(node_pool::run(cluster, health)),
         Box::pin(node::run(cluster)),
         Box::pin(provisioning::run(cluster, &batch)),
+        Box::pin(disruption::run(cluster)),
     ];
+    if gates.node_repair && cluster.settings().legacy_node_repair {
+        match RepairPolicies::new(cluster.cloud().repair_policies()) {
+            Ok(policies) => team.push(one(node::Health::new(policies), cluster)),
+            Err(error) => tracing::error!(error = %error, "nodes are not repaired"),
+        }
+    }
     if gates.static_capacity {
         team.push(one(StaticProvisioning, cluster));
         team.push(one(StaticDeprovisioning, cluster));

@@ -17,7 +17,7 @@ use model::{
 };
 use runtime::{
     ApiError, Resource,
-    watch::{Observed, Watched, follow},
+    watch::{Belief, Observed, Watched, follow},
 };
 use state::{Kind, State, Tracked};
 use tokio::{sync::watch, task::JoinSet};
@@ -148,22 +148,19 @@ impl Starting {
         let cluster = Arc::clone(&self.cluster);
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
-            let see = |observed| match observed {
-                Observed::Listing => cluster.note(|state| state.begin_list::<T>(cluster.now())),
-                Observed::Applied(object) => cluster.fold(|state| state.apply::<T>(object)),
-                Observed::Deleted(object) => cluster.fold(|state| state.delete::<T>(&object)),
-                Observed::Listed { named, version } => {
-                    cluster.fold(|state| state.end_list::<T>(&named, &version));
-                    if cluster.look(State::is_list_in_doubt::<T>) {
-                        tracing::error!(
-                            kind = T::KIND,
-                            "the API server listed what was before, as after a restore from a backup; what it takes back is \
-                             believed with the next list: restart to have it now"
-                        );
+            let see = |observed| {
+                match observed {
+                    Observed::Listing => cluster.note(|state| state.begin_list::<T>(cluster.now())),
+                    Observed::Applied(object) => cluster.fold(|state| state.apply::<T>(object)),
+                    Observed::Deleted(object) => cluster.fold(|state| state.delete::<T>(&object)),
+                    Observed::Listed { named, version } => {
+                        cluster.fold(|state| state.end_list::<T>(&named, &version));
+                        notes.listed();
+                        return belief::<T>(&cluster);
                     }
-                    notes.listed();
+                    Observed::Failed(error) => notes.failed(&error),
                 }
-                Observed::Failed(error) => notes.failed(&error),
+                Belief::Taken
             };
             follow(&api, watched, see).await;
         });
@@ -191,16 +188,19 @@ impl Starting {
         };
         self.tasks.spawn(async move {
             let api = cluster.api().clone();
-            let see = |observed| match observed {
-                Observed::Listing => {}
-                Observed::Applied(class) => cluster.fold(|state| state.apply_node_class(class)),
-                Observed::Deleted(class) => cluster.fold(|state| state.delete_node_class(&class.reference())),
-                Observed::Listed { named, .. } => {
-                    let named = named.iter().map(reference).collect();
-                    cluster.fold(|state| state.end_node_class_list(group, kind, &named));
-                    notes.listed();
+            let see = |observed| {
+                match observed {
+                    Observed::Listing => {}
+                    Observed::Applied(class) => cluster.fold(|state| state.apply_node_class(class)),
+                    Observed::Deleted(class) => cluster.fold(|state| state.delete_node_class(&class.reference())),
+                    Observed::Listed { named, .. } => {
+                        let named = named.iter().map(reference).collect();
+                        cluster.fold(|state| state.end_node_class_list(group, kind, &named));
+                        notes.listed();
+                    }
+                    Observed::Failed(error) => notes.failed(&error),
                 }
-                Observed::Failed(error) => notes.failed(&error),
+                Belief::Taken
             };
             follow(&api, watched, see).await;
         });
@@ -217,6 +217,18 @@ impl Starting {
             tell: self.tell.clone(),
         }
     }
+}
+
+/// What the state makes of the list it was just given.
+fn belief<T: Tracked>(cluster: &Cluster) -> Belief {
+    if !cluster.look(State::is_list_in_doubt::<T>) {
+        return Belief::Taken;
+    }
+    tracing::error!(
+        kind = T::KIND,
+        "the API server listed what was before, as after a restore from a backup; it is asked once more and then believed"
+    );
+    Belief::Doubted
 }
 
 /// Who is told how a kind's watch fares.

@@ -1,9 +1,12 @@
 //! The `dovetail` binary: reads the command line, answers on standard output.
 
 mod answer;
+mod budgets;
 mod crds;
 mod document;
 mod failure;
+mod live;
+mod pause;
 mod plan;
 mod run;
 mod terminal;
@@ -27,6 +30,9 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Plan(plan::Args),
+    Budgets(budgets::Args),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
     Crds(crds::Args),
     Version(version::Args),
 }
@@ -54,6 +60,9 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::answer(&args),
         Command::Plan(args) => plan::answer(&args)?.print(),
+        Command::Budgets(args) => budgets::answer(&args)?.print(),
+        Command::Pause(args) => pause::pause(&args)?.print(),
+        Command::Resume(args) => pause::resume(&args)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
         Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }

@@ -67,6 +67,8 @@ enum Format {
     Yaml,
 }
 
+pub(crate) use input::source;
+
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let input = input::read(args)?;
     let planned = engine::plan(&input.snapshot, args.packing);

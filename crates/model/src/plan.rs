@@ -1,6 +1,8 @@
 //! What a planner answers: which nodes to launch, which pods go where, and which stay pending and why.
 //!
-//! A plan holds its pods, so it can be read, judged, rehearsed and printed without asking its maker.
+//! A plan holds its pods, so it can be read, judged, rehearsed and printed without asking its maker. It also says how it
+//! is to be carried out, for kube-scheduler spends it: in which order the pods can be bound, which nodes are released
+//! when, and which pods are told where to go.
 
 use std::sync::Arc;
 
@@ -20,6 +22,18 @@ pub struct Plan {
     pub existing: Vec<PlannedNode>,
     /// Pods without a place, in the order of namespace and name.
     pub unplaced: Vec<Unplaced>,
+    /// The places in the order in which they were given pods: the n-th mention of a place stands for its n-th pod. A
+    /// witness: bound one after the other in this order, every pod is admitted. Empty when the maker does not tell.
+    pub order: Vec<Slot>,
+}
+
+/// A place of a plan, by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Slot {
+    /// In [`Plan::claims`].
+    Claim(u32),
+    /// In [`Plan::existing`].
+    Existing(u32),
 }
 
 /// A node to launch.
@@ -43,6 +57,19 @@ pub struct PlannedClaim {
     pub labels: Map<Text>,
     /// Annotations of the NodeClaim that this plan decides, such as whether `minValues` was relaxed.
     pub annotations: Map<Text>,
+    /// When its node may take pods: all nodes of a wave are released together, once the pods planned onto the waves
+    /// before have had their chance there. The first wave is 0.
+    pub wave: u32,
+    /// Positions in `pods` of those to be nominated (`status.nominatedNodeName`) for its node before it is released,
+    /// ascending.
+    pub nominated: Vec<u32>,
+}
+
+impl PlannedClaim {
+    /// The pods to be nominated for its node.
+    pub fn nominated_pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.nominated.iter().filter_map(|at| self.pods.get(*at as usize))
+    }
 }
 
 /// Instance types in order of preference. Thousands of claims keep hundreds each, and of few lists anybody reads more than
@@ -62,13 +89,7 @@ impl TypeOptions {
     pub fn all(names: impl IntoIterator<Item = InstanceTypeName>) -> Self {
         let names: Arc<[InstanceTypeName]> = names.into_iter().collect();
         let order: Arc<[u32]> = (0..).zip(names.iter()).map(|(at, _)| at).collect();
-        let kept = vec![u64::MAX; names.len().div_ceil(64)].into();
-        Self {
-            len: names.len(),
-            names,
-            order,
-            kept,
-        }
+        Self::listed(names, order)
     }
 
     /// The first `most` of the names whose bit is set, in an order of preference that names every position once.
@@ -80,6 +101,23 @@ impl TypeOptions {
             order,
             kept,
         }
+    }
+
+    /// These names, in this order.
+    pub fn listed(names: Arc<[InstanceTypeName]>, order: Arc<[u32]>) -> Self {
+        Self {
+            len: order.len(),
+            kept: vec![u64::MAX; names.len().div_ceil(64)].into(),
+            names,
+            order,
+        }
+    }
+
+    /// Those of them that `is_kept` names, in the same order.
+    #[must_use]
+    pub fn filtered(&self, is_kept: impl Fn(&InstanceTypeName) -> bool) -> Self {
+        let named = |at: &u32| self.names.get(*at as usize).is_some_and(&is_kept);
+        Self::listed(Arc::clone(&self.names), self.positions().filter(named).collect())
     }
 
     /// How many options there are.
@@ -170,6 +208,38 @@ impl Plan {
             .filter_map(|claim| claim.cheapest.as_ref())
             .map(|launch| launch.price)
             .sum()
+    }
+
+    /// How many waves its claims are released in.
+    pub fn waves(&self) -> u32 {
+        self.claims.iter().map(|claim| claim.wave + 1).max().unwrap_or(0)
+    }
+
+    /// Pods to be nominated, each with the position of its claim.
+    pub fn nominations(&self) -> impl Iterator<Item = (usize, &Arc<Pod>)> {
+        let claims = self.claims.iter().enumerate();
+        claims.flat_map(|(at, claim)| claim.nominated_pods().map(move |pod| (at, pod)))
+    }
+
+    /// The pods with their places in the order they can be bound: the witness, and what it leaves out as it is listed.
+    pub fn placements(&self) -> Vec<(Slot, &Arc<Pod>)> {
+        let mut claims: Vec<_> = self.claims.iter().map(|claim| claim.pods.iter()).collect();
+        let mut existing: Vec<_> = self.existing.iter().map(|node| node.pods.iter()).collect();
+        let mut placements = Vec::with_capacity(self.placed());
+        for slot in &self.order {
+            let pods = match slot {
+                Slot::Claim(at) => claims.get_mut(*at as usize),
+                Slot::Existing(at) => existing.get_mut(*at as usize),
+            };
+            placements.extend(pods.and_then(Iterator::next).map(|pod| (*slot, pod)));
+        }
+        for (at, pods) in (0..).zip(existing) {
+            placements.extend(pods.map(|pod| (Slot::Existing(at), pod)));
+        }
+        for (at, pods) in (0..).zip(claims) {
+            placements.extend(pods.map(|pod| (Slot::Claim(at), pod)));
+        }
+        placements
     }
 
     /// How many pods have a place.

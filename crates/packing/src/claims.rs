@@ -1,5 +1,11 @@
 //! The nodes to be launched, while pods are still added to them.
 
+mod go_sort;
+mod order;
+
+use std::ops::Range;
+
+use self::order::Order;
 use crate::{
     bitmap::{Bitmap, Bucket},
     index::Mask,
@@ -27,17 +33,11 @@ pub(crate) struct Claims {
     buckets: Vec<Bucket>,
     /// Numbers of pods that some claim has.
     used: Bitmap,
+    order: Order,
     /// Claims by state.
     in_state: Vec<Bitmap>,
     /// `minValues` had to be lowered.
     pub(crate) is_relaxed: Vec<bool>,
-}
-
-/// Where a walk over claims is.
-#[derive(Debug, Default)]
-pub(crate) struct Cursor {
-    count: usize,
-    word: usize,
 }
 
 impl Claims {
@@ -86,8 +86,6 @@ impl Claims {
         self.most.resize(self.most.len() + self.lanes, i64::MAX);
         self.pods.push(Vec::new());
         self.is_relaxed.push(false);
-        self.bucket(0).insert(claim);
-        self.used.insert(0);
         self.enter(claim, state);
         claim
     }
@@ -110,6 +108,10 @@ impl Claims {
         }
         self.bucket(count + 1).insert(claim);
         self.used.insert(count + 1);
+        if count == 0 {
+            return self.order.append(claim as ClaimId);
+        }
+        self.order.advance(claim as ClaimId);
         self.buckets[count].remove(claim);
         if self.buckets[count].is_empty() {
             self.used.remove(count);
@@ -136,23 +138,28 @@ impl Claims {
         self.in_state[state as usize].word(at)
     }
 
-    /// The next word of claims, those with the fewest pods first; words without claims are left out.
+    /// The next number of pods that some claim has.
     #[inline]
-    pub(crate) fn next_fewest(&self, cursor: &mut Cursor) -> Option<(usize, u64)> {
-        loop {
-            let count = self.used.next(cursor.count)?;
-            if count != cursor.count {
-                *cursor = Cursor { count, word: 0 };
-            }
-            if let Some((at, word)) = self.buckets[count].next_word(cursor.word) {
-                cursor.word = at + 1;
-                return Some((at, word));
-            }
-            *cursor = Cursor {
-                count: count + 1,
-                word: 0,
-            };
-        }
+    pub(crate) fn next_count(&self, from: usize) -> Option<usize> {
+        self.used.next(from)
+    }
+
+    /// The claims with so many pods, a word at a time; words without claims are left out.
+    #[inline]
+    pub(crate) fn next_word(&self, count: usize, from: usize) -> Option<(usize, u64)> {
+        self.buckets[count].next_word(from)
+    }
+
+    /// The positions of claims with so many pods, in the order they are tried.
+    #[inline]
+    pub(crate) fn positions(&self, count: usize) -> Range<usize> {
+        self.order.with(count)
+    }
+
+    /// The claim at a position of the order they are tried in.
+    #[inline]
+    pub(crate) fn at(&self, position: usize) -> usize {
+        self.order.at(position)
     }
 
     pub(crate) fn mask(&self, claim: usize) -> Mask {

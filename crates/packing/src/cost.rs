@@ -29,5 +29,5 @@ pub use problem::{Amounts, CPU, Class, Group, MEMORY, Offer, PODS, Pool, Problem
 pub use variant::{Settings, Variant};
 
 pub(crate) use item::Kind;
-pub(crate) use market::{Listing, markets, signature};
+pub(crate) use market::{markets, signature};
 pub(crate) use space::{as_score, as_weights};

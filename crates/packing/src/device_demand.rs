@@ -14,6 +14,7 @@ use crate::{
     demand::{DemandPod, Origin},
     index::Index,
     intake::{Intake, PLAIN},
+    options::Options,
     supply::{StateNode, Template},
 };
 
@@ -26,6 +27,9 @@ pub(crate) struct DeviceDemand {
     pub(crate) claims: Vec<Result<Vec<ClaimId>, String>>,
     /// Instance types as the allocator numbers them, by position in the index.
     pub(crate) types: Vec<TypeId>,
+    /// The types of NodePools, in the order they are offered: upstream searches them in that order, and what it remembers
+    /// of one speaks for the next.
+    pub(crate) template_types: Vec<Vec<TypeId>>,
     /// The types of nodes.
     pub(crate) node_types: Vec<TypeId>,
     /// What nodes fulfil, with all their labels.
@@ -36,6 +40,7 @@ impl DeviceDemand {
     /// None when nobody asks for devices, or nobody looks.
     pub(crate) fn new(
         snapshot: &Snapshot,
+        options: &Options,
         pods: &[DemandPod],
         intake: &Intake,
         nodes: &[StateNode],
@@ -55,7 +60,10 @@ impl DeviceDemand {
             .filter(|entry| matches!(entry.origin, Origin::Moving(_)))
             .map(|entry| entry.pod.uid().clone())
             .collect();
-        let allocator = Allocator::new(snapshot, &initialized, moving, vocabulary);
+        let mut allocator = Allocator::new(snapshot, &initialized, moving, vocabulary);
+        if options.is_matching_devices_by_name {
+            allocator = allocator.matching_by_name();
+        }
         let mut claims = vec![Ok(Vec::new()); intake.extras.len()];
         for (entry, pod) in intake.pods.iter().zip(pods) {
             if entry.extra != PLAIN && pod.pod.has_device_claims() {
@@ -76,27 +84,19 @@ impl DeviceDemand {
             allocator,
             claims,
             types: Vec::new(),
+            template_types: Vec::new(),
             node_types: Vec::new(),
             node_requirements,
         })
     }
 
-    /// Finds the types of the index and of the nodes.
+    /// Finds the types of the index, of the NodePools and of the nodes.
     pub(crate) fn number_types(&mut self, index: &Index, nodes: &[StateNode], templates: &[Template]) {
         let number = |name: &str| self.allocator.type_id(name).unwrap_or(TypeId::UNLISTED);
         self.types = index.types.iter().map(|entry| number(&entry.name)).collect();
-        let of_node = |node: &StateNode| {
-            let (pool, name) = (
-                node.labels.get(api::labels::NODEPOOL)?,
-                node.labels.get(api::labels::INSTANCE_TYPE)?,
-            );
-            let template = templates.iter().find(|template| template.pool.metadata.name == *pool)?;
-            let is_offered = template.types.iter().any(|entry| *entry.name == **name);
-            is_offered.then(|| number(name))
-        };
-        self.node_types = nodes
-            .iter()
-            .map(|node| of_node(node).unwrap_or(TypeId::UNLISTED))
-            .collect();
+        let of_pool = |template: &Template| template.types.iter().map(|it| number(&it.name)).collect();
+        self.template_types = templates.iter().map(of_pool).collect();
+        let of_node = |node: &StateNode| node.offered.as_ref().map_or(TypeId::UNLISTED, |it| number(&it.name));
+        self.node_types = nodes.iter().map(of_node).collect();
     }
 }

@@ -6,8 +6,7 @@ use model::{
     bitset::BitSet,
     instance_type::needed_for_min_values,
     object::{Map, Pod, Text},
-    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, TypeOptions, Unplaced},
-    price::Price,
+    plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, Slot, TypeOptions, Unplaced},
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
     resources::{ResourceList, ResourceName},
@@ -25,64 +24,79 @@ use crate::{
 };
 
 /// How many instance types a claim names at most.
-const MOST_TYPES: usize = 600;
+pub(crate) const MOST_TYPES: usize = 600;
 
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
-    let existing = existing(run);
-    plan_beside(run, left, existing)
+    let used = (0..run.nodes.pods.len()).filter(|node| !run.nodes.pods[*node].is_empty());
+    let used: Vec<usize> = used.collect();
+    plan_beside(run, left, &used)
 }
 
-/// The same when it is known already who goes to existing nodes.
-pub(crate) fn plan_beside(run: &mut Run<'_>, left: &[u32], existing: Vec<PlannedNode>) -> Plan {
-    let mut unplaced = refusal::refusals(run, left);
-    let claims = Finisher::new(run).claims(&mut unplaced);
+/// The same when it is known already which existing nodes got pods; they are ascending.
+pub(crate) fn plan_beside(run: &mut Run<'_>, left: &[u32], used: &[usize]) -> Plan {
+    let mut unplaced = Vec::new();
+    if !left.is_empty() {
+        unplaced = refusal::refusals(run, left);
+    }
+    let (mut claims, mut kept) = (Vec::new(), Vec::new());
+    if run.claims.len() > 0 {
+        (claims, kept) = Finisher::new(run).claims(&mut unplaced);
+    }
     Plan {
         claims,
-        existing,
+        existing: existing(run, used),
         unplaced,
+        order: order(run, used, &kept),
     }
 }
 
-/// What a claim comes to, before it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClaimSummary {
-    /// Its cheapest launch.
-    pub(crate) price: Price,
-    /// How many types it may become.
-    pub(crate) options: usize,
-    /// The cheapest launch is spot capacity.
-    pub(crate) is_spot: bool,
-    /// It still meets its `minValues` once only the cheapest types are kept.
-    pub(crate) is_kept: bool,
+/// The order in which pods were placed. `used` are the nodes that got some, `kept` the claims that were not given up.
+fn order(run: &Run<'_>, used: &[usize], kept: &[usize]) -> Vec<Slot> {
+    let existing = (0..).zip(used).map(|(at, node)| (*node, Slot::Existing(at)));
+    let claims = (0..)
+        .zip(kept)
+        .map(|(at, claim)| (run.claim_host(*claim), Slot::Claim(at)));
+    let slots: FxHashMap<usize, Slot> = existing.chain(claims).collect();
+    let hosts = run.order.iter().map(|host| *host as usize);
+    hosts.filter_map(|host| slots.get(&host).copied()).collect()
 }
 
-/// What the claims of a run come to.
-pub(crate) fn summaries(run: &mut Run<'_>) -> Vec<ClaimSummary> {
-    let (claims, index) = (run.claims.len(), &run.problem.index);
+/// A claim with some of its types only, in a state that may be narrower than its own.
+pub(crate) fn narrowed(run: &mut Run<'_>, claim: usize, state: StateId, options: Arc<[u32]>) -> PlannedClaim {
+    let (index, classes) = (&run.problem.index, &run.space.state(state).classes);
+    let cheapest = options.first().and_then(|entry| index.cheapest(*entry, classes));
+    let rows = index.rows_of(options.iter().copied());
+    let options = TypeOptions::listed(index.names(), options);
     let mut finisher = Finisher::new(run);
-    let summary = |claim| {
-        let state = finisher.final_state(claim);
-        let menu = finisher.menu(state);
-        let chosen = finisher.chosen(&menu, state, claim);
-        let cheapest = chosen.cheapest.map(|offer| index.offers[offer as usize]);
-        ClaimSummary {
-            price: cheapest.map_or(Price::ZERO, |offer| offer.price),
-            options: chosen.options.len(),
-            is_spot: cheapest.is_some_and(|offer| offer.capacity_type == Some(ValueId::SPOT)),
-            is_kept: chosen.meets_min_values.is_ok(),
-        }
-    };
-    (0..claims).map(summary).collect()
+    let chosen = finisher.of_options(state, options, &rows, cheapest);
+    finisher.write(claim, state, chosen)
 }
 
-fn existing(run: &Run<'_>) -> Vec<PlannedNode> {
-    let used = run.nodes.pods.iter().enumerate().filter(|(_, pods)| !pods.is_empty());
-    used.map(|(node, pods)| PlannedNode {
-        name: run.problem.node_name(node).clone(),
-        pods: pods_of(run, pods),
-    })
-    .collect()
+/// A claim's state, tied to the reservations it holds.
+pub(crate) fn final_state(run: &mut Run<'_>, claim: usize) -> StateId {
+    let state = run.claims.states[claim];
+    let held = run.reserved.held(claim as u32);
+    if held.is_empty() {
+        return state;
+    }
+    let mut classes = run.problem.index.classes.iter();
+    let key = classes.find_map(|class| reservation_key(&class.requirements, &run.problem.vocabulary));
+    let mut requirements = run.space.state(state).requirements.clone();
+    requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
+    if let Some(key) = key {
+        requirements.add(Requirement::one_of(key, held.iter().copied()), &run.problem.vocabulary);
+    }
+    let side = Side::Claim(run.claims.templates[claim]);
+    run.space.intern(requirements, side)
+}
+
+fn existing(run: &Run<'_>, used: &[usize]) -> Vec<PlannedNode> {
+    let planned = |node: &usize| PlannedNode {
+        name: run.problem.node_name(*node).clone(),
+        pods: pods_of(run, &run.nodes.pods[*node]),
+    };
+    used.iter().map(planned).collect()
 }
 
 fn pods_of(run: &Run<'_>, pods: &[u32]) -> Vec<Arc<Pod>> {
@@ -95,8 +109,8 @@ fn pods_of(run: &Run<'_>, pods: &[u32]) -> Vec<Arc<Pod>> {
 struct Finisher<'r, 'p> {
     run: &'r mut Run<'p>,
     orders: FxHashMap<Box<[u64]>, Arc<PriceOrder>>,
-    /// What follows from a state, by state.
-    menus: FxHashMap<StateId, Menu>,
+    /// The same, by state.
+    orders_by_state: FxHashMap<StateId, Arc<PriceOrder>>,
     constraints: FxHashMap<(StateId, BitSet), Arc<[RequirementSpec]>>,
     labels: FxHashMap<StateId, Map<Text>>,
     annotations: FxHashMap<(bool, Overlaid), Map<Text>>,
@@ -104,14 +118,6 @@ struct Finisher<'r, 'p> {
     texts: FxHashMap<(KeyId, ValueId), Text>,
     /// Which lanes a shape names, as bits.
     named: Vec<u64>,
-}
-
-/// What follows from a claim's state.
-#[derive(Clone)]
-struct Menu {
-    order: Arc<PriceOrder>,
-    min_types: Option<u32>,
-    has_min_values: bool,
 }
 
 /// What follows from a claim's state and rows.
@@ -141,7 +147,7 @@ impl<'r, 'p> Finisher<'r, 'p> {
         };
         Self {
             orders: FxHashMap::default(),
-            menus: FxHashMap::default(),
+            orders_by_state: FxHashMap::default(),
             constraints: FxHashMap::default(),
             labels: FxHashMap::default(),
             annotations: FxHashMap::default(),
@@ -151,16 +157,19 @@ impl<'r, 'p> Finisher<'r, 'p> {
         }
     }
 
-    /// All claims but those that lose their `minValues` when only the cheapest types are kept.
-    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> Vec<PlannedClaim> {
-        let mut claims = Vec::with_capacity(self.run.claims.len());
+    /// All claims but those that lose their `minValues` when only the cheapest types are kept, and which were kept.
+    fn claims(mut self, unplaced: &mut Vec<Unplaced>) -> (Vec<PlannedClaim>, Vec<usize>) {
+        let (mut claims, mut kept) = (Vec::with_capacity(self.run.claims.len()), Vec::new());
         for claim in 0..self.run.claims.len() {
             match self.claim(claim) {
-                Ok(claim) => claims.push(claim),
+                Ok(written) => {
+                    claims.push(written);
+                    kept.push(claim);
+                }
                 Err(message) => unplaced.extend(self.dropped(claim, &message)),
             }
         }
-        claims
+        (claims, kept)
     }
 
     fn dropped(&self, claim: usize, message: &str) -> Vec<Unplaced> {
@@ -175,70 +184,51 @@ impl<'r, 'p> Finisher<'r, 'p> {
     }
 
     fn claim(&mut self, claim: usize) -> Result<PlannedClaim, String> {
-        let state = self.final_state(claim);
-        let menu = self.menu(state);
-        let chosen = self.chosen(&menu, state, claim);
-        chosen.meets_min_values?;
+        let state = final_state(self.run, claim);
+        let order = self.order(state);
+        let mut chosen = self.chosen(&order, state, claim);
+        std::mem::replace(&mut chosen.meets_min_values, Ok(()))?;
+        Ok(self.write(claim, state, chosen))
+    }
+
+    fn write(&mut self, claim: usize, state: StateId, chosen: Chosen) -> PlannedClaim {
         let template = &self.run.problem.templates[self.run.claims.templates[claim] as usize].template;
-        Ok(PlannedClaim {
+        let instance_types = self.run.space.state(state).requirements.get(KeyId::INSTANCE_TYPE);
+        let min_types = instance_types.and_then(Requirement::min_values);
+        PlannedClaim {
             node_pool: template.pool.name(),
             pods: pods_of(self.run, &self.run.claims.pods[claim]),
             constraints: self.constraints(state, &chosen.capacity_types),
-            min_types: menu.min_types,
+            min_types,
             options: chosen.options,
             cheapest: chosen.cheapest.map(|offer| self.launch(offer)),
             requests: self.requests(claim),
             labels: self.labels(state, claim),
             annotations: self.annotations(claim, chosen.overlaid),
-        })
+            wave: 0,
+            nominated: Vec::new(),
+        }
     }
 
-    /// The claim's state, tied to the reservations it holds.
-    fn final_state(&mut self, claim: usize) -> StateId {
-        let state = self.run.claims.states[claim];
-        let held = self.run.reserved.held(claim as u32);
-        if held.is_empty() {
-            return state;
+    /// The types in the order a claim of this state prefers them.
+    fn order(&mut self, state: StateId) -> Arc<PriceOrder> {
+        if let Some(order) = self.orders_by_state.get(&state) {
+            return Arc::clone(order);
         }
-        let mut classes = self.run.problem.index.classes.iter();
-        let key = classes.find_map(|class| reservation_key(&class.requirements, &self.run.problem.vocabulary));
-        let mut requirements = self.run.space.state(state).requirements.clone();
-        requirements.replace(Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::RESERVED]));
-        if let Some(key) = key {
-            requirements.add(
-                Requirement::one_of(key, held.iter().copied()),
-                &self.run.problem.vocabulary,
-            );
-        }
-        let side = Side::Claim(self.run.claims.templates[claim]);
-        self.run.space.intern(requirements, side)
-    }
-
-    fn menu(&mut self, state: StateId) -> Menu {
-        if let Some(menu) = self.menus.get(&state) {
-            return menu.clone();
-        }
-        let (index, entry) = (&self.run.problem.index, self.run.space.state(state));
-        let order = match self.orders.get(&entry.classes) {
+        let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
+        let order = match self.orders.get(classes) {
             Some(order) => Arc::clone(order),
             None => {
-                let order = Arc::new(index.by_price(&entry.classes));
-                self.orders.insert(entry.classes.clone(), Arc::clone(&order));
+                let order = Arc::new(index.by_price(classes));
+                self.orders.insert(classes.clone(), Arc::clone(&order));
                 order
             }
         };
-        let instance_types = entry.requirements.get(KeyId::INSTANCE_TYPE);
-        let is_strict = self.run.problem.snapshot.settings().min_values_policy == MinValuesPolicy::Strict;
-        let menu = Menu {
-            order,
-            min_types: instance_types.and_then(Requirement::min_values),
-            has_min_values: entry.has_min_values && is_strict,
-        };
-        self.menus.insert(state, menu.clone());
-        menu
+        self.orders_by_state.insert(state, Arc::clone(&order));
+        order
     }
 
-    fn chosen(&self, menu: &Menu, state: StateId, claim: usize) -> Chosen {
+    fn chosen(&self, order: &PriceOrder, state: StateId, claim: usize) -> Chosen {
         let index = &self.run.problem.index;
         let rows = self.run.claims.rows(claim);
         let types = if index.has_one_row_each() {
@@ -246,18 +236,19 @@ impl<'r, 'p> Finisher<'r, 'p> {
         } else {
             index.type_mask(rows)
         };
-        let order = &menu.order;
         let cheapest = order.entries.iter().position(|entry| has(&types, *entry as usize));
+        let cheapest = cheapest.and_then(|at| order.offers[at]);
         let options = TypeOptions::chosen(index.names(), Arc::clone(&order.entries), types, MOST_TYPES);
+        self.of_options(state, options, rows, cheapest)
+    }
+
+    /// What follows from these types, which have these rows.
+    fn of_options(&self, state: StateId, options: TypeOptions, rows: &[u64], cheapest: Option<u32>) -> Chosen {
         Chosen {
-            cheapest: cheapest.and_then(|at| order.offers[at]),
+            cheapest,
             capacity_types: self.capacity_types(&options, state, rows),
             overlaid: self.overlaid(&options),
-            meets_min_values: if menu.has_min_values {
-                self.check_min_values(state, &options)
-            } else {
-                Ok(())
-            },
+            meets_min_values: self.check_min_values(state, &options),
             options,
         }
     }
@@ -316,6 +307,10 @@ impl<'r, 'p> Finisher<'r, 'p> {
 
     fn check_min_values(&self, state: StateId, options: &TypeOptions) -> Result<(), String> {
         let (problem, state) = (self.run.problem, self.run.space.state(state));
+        let is_strict = problem.snapshot.settings().min_values_policy == MinValuesPolicy::Strict;
+        if !state.has_min_values || !is_strict {
+            return Ok(());
+        }
         let types = options.positions().map(|entry| &*problem.index.types[entry as usize]);
         match needed_for_min_values(types, &state.requirements, &problem.vocabulary) {
             Ok(_) => Ok(()),

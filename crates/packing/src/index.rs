@@ -50,7 +50,7 @@ pub(crate) struct Index {
     pub(crate) classes: Vec<OfferClass>,
     pub(crate) offers: Vec<Offer>,
     /// Launchable offers, cheapest first, once somebody asked.
-    cheapest: OnceLock<Box<[u32]>>,
+    cheapest_first: OnceLock<Box<[u32]>>,
     /// Whether some offering is reserved capacity.
     pub(crate) has_reserved: bool,
     /// Whether some type's price or capacity comes from an overlay.
@@ -113,7 +113,7 @@ impl Index {
             capacity,
             classes,
             offers,
-            cheapest: OnceLock::new(),
+            cheapest_first: OnceLock::new(),
             has_reserved,
             lanes: lanes.clone(),
             limited,

@@ -37,9 +37,9 @@ use model::{
     snapshot::Snapshot,
 };
 
-pub use options::{Options, Packing, ReservedMode};
+pub use options::{Options, Packing, ReservedMode, Steering};
 pub use portfolio::{Contender, Realised, Report};
-pub use prepared::{Prepared, Simulation, Simulator, UnknownNode};
+pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
 pub use warm::{Step as PlanStep, Warm};

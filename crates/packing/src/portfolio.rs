@@ -2,7 +2,10 @@
 //!
 //! The faithful plan is always in the race, so no plan costs more than upstream's would. A proposal counts only if it
 //! places every pod the faithful plan places and keeps spot claims as flexible. kube-scheduler spends the plan, not we:
-//! the plans that are left are rehearsed, and the one that costs least once its leftovers have nodes too is chosen.
+//! every plan in the race is rehearsed, and the one that costs least once its leftovers have nodes too is chosen.
+//! The race ends when a plan is so near to the lower bound that nothing is left to win, or its work is used up.
+
+mod trial;
 
 use model::{
     object::ObjectKey,
@@ -10,17 +13,18 @@ use model::{
     price::Price,
 };
 use rustc_hash::FxHashSet;
-use scheduler::rehearsal::{Release, Steering, rehearse};
+use scheduler::rehearsal::Rehearsal;
 
+use self::trial::{TRIALS, Trial};
 use crate::{
     bound::lower_bound,
     cost::{
-        Portfolio, Settings,
+        Portfolio,
         adapt::{self, ClassKey, Picture},
         portfolio,
     },
-    finish::{self, ClaimSummary},
-    options::Packing,
+    finish,
+    options::{Packing, Steering},
     problem::Problem,
     run::Run,
 };
@@ -34,7 +38,7 @@ pub struct Report {
     pub winner: usize,
     /// What no plan for the placed pods costs less than.
     pub lower_bound: Price,
-    /// Steps of all searches.
+    /// Steps of all searches, and node scores of all rehearsals.
     pub steps: u64,
 }
 
@@ -60,14 +64,21 @@ pub struct Contender {
 /// What a plan comes to when kube-scheduler places the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Realised {
-    /// When the plan's nodes are to be released for that.
-    pub release: Release,
+    /// In how many waves its nodes are released for that.
+    pub waves: u32,
     /// Pods that landed where the plan has them.
     pub as_planned: usize,
     /// Pods that found no room any more.
     pub pending: usize,
     /// The plan and the nodes those pods need then.
     pub price: Price,
+}
+
+impl Contender {
+    /// What it comes to, as far as is known.
+    fn cost(&self) -> Price {
+        self.realised.as_ref().map_or(self.price, |realised| realised.price)
+    }
 }
 
 impl Report {
@@ -79,77 +90,112 @@ impl Report {
 
 /// Spot claims should have so many types to choose from.
 const FLEXIBLE: usize = 15;
-/// What a node counts as dearer than it is where few nodes are sought: two cents an hour.
-const SURCHARGE: u64 = 20_000_000_000;
-
+/// Permille above the bound at which a plan is good enough.
+const NEAR_BOUND: u128 = 20;
+/// Permille of the cheapest within which plans count as equally dear, so that fewer nodes decide: a node costs addresses,
+/// daemons and image pulls that no price list shows.
+const NEAR_BEST: u128 = 5;
+/// Steps after which no further proposal is tried once one is valid.
+const STEPS: u64 = 1_000_000;
+/// The same, for every pod.
+const STEPS_PER_POD: u64 = 1_000;
 /// Pods times nodes up to which plans are rehearsed: beyond, a rehearsal would take longer than it saves.
-const LARGEST_REHEARSAL: usize = 40_000_000;
+const LARGEST_REHEARSAL: u64 = 200_000_000;
 
 /// The best plan found, and how the race went.
 pub(crate) fn best(problem: &Problem) -> (Plan, Report) {
     let mut faithful = Run::new(problem);
     let left = faithful.solve();
-    let mut race = Race::new(faithful, left);
+    let mut race = Race::new(problem, finish::plan(&mut faithful, &left));
     if problem.options.packing == Packing::Cheapest {
-        race.enter_proposals(problem);
+        race.run();
     }
-    race.finish(problem)
+    race.finish()
 }
 
 struct Race<'p> {
-    /// The runs that may win, with the pods they left over, by position among the contenders.
-    entries: Vec<(usize, Run<'p>, Vec<u32>)>,
+    problem: &'p Problem,
+    /// The plans that may win, by position among the contenders.
+    plans: Vec<(usize, Plan)>,
     /// Pods the faithful plan could not place.
-    hopeless: FxHashSet<u32>,
+    hopeless: FxHashSet<ObjectKey>,
     /// So many types every spot claim must have to choose from.
     flexibility: usize,
+    rehearsal: Rehearsal<'p>,
     report: Report,
-    /// The classes of the picture the passes worked on.
-    keys: Vec<ClassKey>,
-    /// What pods of these were found to be worth, pass by pass.
-    values: Vec<Vec<f64>>,
+    /// The lower bound, once it is known.
+    bound: Option<Price>,
 }
 
 impl<'p> Race<'p> {
-    fn new(mut faithful: Run<'p>, left: Vec<u32>) -> Self {
-        let claims = finish::summaries(&mut faithful);
-        let hopeless = unplaced(&faithful, &claims, &left);
-        let flexibility = claims.iter().map(|claim| claim.options).fold(FLEXIBLE, usize::min);
-        let contender = contender("faithful", &claims, hopeless.len(), true);
+    fn new(problem: &'p Problem, mut faithful: Plan) -> Self {
+        let options = faithful.claims.iter().map(|claim| claim.options.len());
+        let flexibility = options.fold(FLEXIBLE, usize::min);
+        steer(&mut faithful, problem.options.steering);
         Self {
-            entries: vec![(0, faithful, left)],
-            hopeless,
+            hopeless: unplaced(&faithful),
             flexibility,
+            rehearsal: Rehearsal::new(&problem.snapshot),
             report: Report {
-                contenders: vec![contender],
+                contenders: vec![contender("faithful", &faithful, true)],
                 ..Report::default()
             },
-            keys: Vec::new(),
-            values: Vec::new(),
+            plans: vec![(0, faithful)],
+            bound: None,
+            problem,
         }
     }
 
-    fn enter_proposals(&mut self, problem: &'p Problem) {
+    fn run(&mut self) {
+        let problem = self.problem;
+        // A plan that buys nothing cannot be beaten.
+        if self.report.contenders[0].claims == 0 {
+            return;
+        }
         let (mut run, left) = with_nodes_filled(problem);
         if left.is_empty() {
             return;
         }
         let picture = adapt::for_passes(&mut run, &left);
         let mut ready = Some((run, left));
-        for (name, settings) in settings() {
-            // Flexibility costs something, so it is asked for only when nothing else was flexible enough.
-            if settings.stand_ins > 0 && self.report.contenders[1..].iter().any(|proposal| proposal.is_valid) {
+        for trial in &TRIALS {
+            if self.is_over() {
+                break;
+            }
+            if !self.is_wanted(trial) {
                 continue;
             }
-            let found = portfolio(&picture.problem, &settings);
+            let found = portfolio(&picture.problem, &trial.settings());
             self.report.steps += found.steps;
-            let (run, left) = ready.take().unwrap_or_else(|| with_nodes_filled(problem));
-            self.enter(name, run, &left, &picture, &found);
-            if self.values.is_empty() {
-                self.values = found.values;
+            if self.bound.is_none() {
+                self.bound = Some(self.lower_bound(&picture.keys, &found.values));
             }
+            let (run, left) = ready.take().unwrap_or_else(|| with_nodes_filled(problem));
+            self.enter(trial.name, run, &left, &picture, &found);
         }
-        self.keys = picture.keys;
+    }
+
+    /// Whether nothing is left to win, or no work is left to win it with.
+    fn is_over(&self) -> bool {
+        let most = STEPS + STEPS_PER_POD * self.problem.pods.len() as u64;
+        let is_near = |bound: Price| permille(self.best_price(), 1000) <= permille(bound, 1000 + NEAR_BOUND);
+        (self.has_proposal() && self.report.steps > most) || self.bound.is_some_and(is_near)
+    }
+
+    /// Flexibility costs something, so it is asked for only when nothing else was flexible enough.
+    fn is_wanted(&self, trial: &Trial) -> bool {
+        !trial.is_flexible || !self.has_proposal()
+    }
+
+    /// Whether any proposal is valid so far.
+    fn has_proposal(&self) -> bool {
+        self.report.contenders[1..].iter().any(|proposal| proposal.is_valid)
+    }
+
+    /// What the best plan so far comes to.
+    fn best_price(&self) -> Price {
+        let prices = self.plans.iter().map(|(at, _)| self.report.contenders[*at].cost());
+        prices.min().unwrap_or(Price::ZERO)
     }
 
     fn enter(&mut self, name: &'static str, mut run: Run<'p>, left: &[u32], picture: &Picture, found: &Portfolio) {
@@ -161,97 +207,139 @@ impl<'p> Race<'p> {
         let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
         let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
         let left = run.drain(left.iter().filter(is_left).copied().collect());
-        let claims = finish::summaries(&mut run);
-        let unplaced = unplaced(&run, &claims, &left);
-        let is_valid = unplaced.is_subset(&self.hopeless) && is_flexible(&claims, self.flexibility);
-        let contender = contender(name, &claims, unplaced.len(), is_valid);
-        // Never dearer than upstream's own plan, whatever a rehearsal says.
-        if is_valid && rank(&contender) < rank(&self.report.contenders[0]) {
-            self.entries.push((self.report.contenders.len(), run, left));
-        }
+        let mut plan = finish::plan(&mut run, &left);
+        steer(&mut plan, self.problem.options.steering);
+        let is_valid = unplaced(&plan).is_subset(&self.hopeless) && is_flexible(&plan, self.flexibility);
+        let contender = contender(name, &plan, is_valid);
+        let is_known = self.report.contenders.iter().any(|other| {
+            let look = |it: &Contender| (it.is_valid, it.price, it.unplaced, it.claims, it.options);
+            look(other) == look(&contender)
+        });
         self.report.contenders.push(contender);
+        // Never dearer than upstream's own plan, whatever a rehearsal says; nor the same plan twice.
+        let at = self.report.contenders.len() - 1;
+        if is_valid && !is_known && rank(&self.report.contenders[at]) < rank(&self.report.contenders[0]) {
+            self.plans.push((at, plan));
+            self.rehearse();
+        }
     }
 
-    fn finish(mut self, problem: &'p Problem) -> (Plan, Report) {
-        let mut plans: Vec<(usize, Plan)> = Vec::with_capacity(self.entries.len());
-        for (at, run, left) in &mut self.entries {
-            plans.push((*at, finish::plan(run, left)));
+    /// Rehearses the plans that were not yet; one plan alone is chosen without.
+    fn rehearse(&mut self) {
+        if self.problem.options.steering == Steering::Pin {
+            return;
         }
-        if plans.len() > 1 && is_rehearsable(problem, &plans) {
-            for (at, plan) in &plans {
-                self.report.contenders[*at].realised = Some(rehearsed(problem, plan));
+        for (at, plan) in &mut self.plans {
+            let size = (plan.claims.len() + self.problem.nodes.len()) as u64 * self.problem.pods.len() as u64;
+            let contender = &mut self.report.contenders[*at];
+            if contender.realised.is_none() && size <= LARGEST_REHEARSAL {
+                contender.realised = Some(realised(self.problem, plan, &mut self.rehearsal));
+                self.report.steps += size / SCORES_PER_STEP;
             }
         }
-        let realised = |at: usize| {
-            let contender = &self.report.contenders[at];
-            let price = contender
-                .realised
-                .as_ref()
-                .map_or(contender.price, |realised| realised.price);
-            (price, rank(contender))
-        };
-        let winner = (0..plans.len())
-            .min_by_key(|entry| realised(plans[*entry].0))
-            .unwrap_or_default();
-        let (at, plan) = plans.swap_remove(winner);
+    }
+
+    fn finish(mut self) -> (Plan, Report) {
+        let cost = |entry: &(usize, Plan)| self.report.contenders[entry.0].cost();
+        let best = self.best_price();
+        let is_near = |entry: &(usize, Plan)| permille(cost(entry), 1000) <= permille(best, 1000 + NEAR_BEST);
+        let near = self.plans.iter().enumerate().filter(|(_, entry)| is_near(entry));
+        let winner = near.min_by_key(|(_, entry)| {
+            let it = &self.report.contenders[entry.0];
+            (it.claims, it.cost(), rank(it))
+        });
+        let winner = winner.map(|(at, _)| at).unwrap_or_default();
+        let bound = self.bound.unwrap_or_else(|| self.lower_bound(&[], &[]));
+        let (at, plan) = self.plans.swap_remove(winner);
         self.report.winner = at;
-        self.report.lower_bound = self.bound(problem, winner);
+        self.report.lower_bound = bound;
         (plan, self.report)
     }
 
-    /// What no plan for the pods the winner placed costs less than.
-    fn bound(&mut self, problem: &'p Problem, winner: usize) -> Price {
-        let (_, run, left) = &mut self.entries[winner];
-        let claims = finish::summaries(run);
-        let unplaced = unplaced(run, &claims, left);
-        let placed: Vec<u32> = problem.demand().filter(|pod| !unplaced.contains(pod)).collect();
+    /// What no plan for the pods that can be placed costs less than, going by what passes found classes of pods worth.
+    fn lower_bound(&self, keys: &[ClassKey], values: &[Vec<f64>]) -> Price {
+        let problem = self.problem;
+        let is_placed = |pod: &u32| {
+            let pod = &problem.pods[*pod as usize].pod;
+            self.hopeless.is_empty() || !self.hopeless.contains(&pod.metadata.key())
+        };
+        let placed: Vec<u32> = problem.demand().filter(is_placed).collect();
         let picture = adapt::for_bound(&mut Run::new(problem), &placed);
-        let starts = starts(&picture, &self.keys, &self.values);
+        let starts = starts(&picture, keys, values);
         Price::from_picos(lower_bound(&picture.problem, &starts))
     }
 }
 
-fn is_rehearsable(problem: &Problem, plans: &[(usize, Plan)]) -> bool {
-    let nodes = plans.iter().map(|(_, plan)| plan.claims.len()).max().unwrap_or(0) + problem.nodes.len();
-    problem.pods.len().saturating_mul(nodes) <= LARGEST_REHEARSAL
+/// Scores that a rehearsal looks at in the time of one step.
+const SCORES_PER_STEP: u64 = 4;
+
+/// So many thousandths of a price, in a thousandth of its unit.
+fn permille(price: Price, parts: u128) -> u128 {
+    u128::from(price.picos()) * parts
 }
 
-/// What a plan comes to when kube-scheduler places the pods, and the pods it leaves over get nodes of their own.
-fn rehearsed(problem: &Problem, plan: &Plan) -> Realised {
-    let release = release(plan);
-    let steering = Steering {
-        release: release.clone(),
-        ..Steering::default()
-    };
-    let outcome = rehearse(&problem.snapshot, plan, &steering);
+/// What a plan comes to when kube-scheduler places the pods, and the pods it leaves over get nodes of their own. Of
+/// nominating all pods and none, the better is kept.
+fn realised(problem: &Problem, plan: &mut Plan, rehearsal: &mut Rehearsal<'_>) -> Realised {
+    let nominating = tried(problem, plan, rehearsal);
+    if problem.options.steering != Steering::Nominate || nominating.pending == 0 {
+        return nominating;
+    }
+    let nominated: Vec<Vec<u32>> = plan
+        .claims
+        .iter_mut()
+        .map(|claim| std::mem::take(&mut claim.nominated))
+        .collect();
+    let plain = tried(problem, plan, rehearsal);
+    if plain.price < nominating.price {
+        return plain;
+    }
+    for (claim, nominated) in plan.claims.iter_mut().zip(nominated) {
+        claim.nominated = nominated;
+    }
+    nominating
+}
+
+fn tried(problem: &Problem, plan: &Plan, rehearsal: &mut Rehearsal<'_>) -> Realised {
+    let outcome = rehearsal.rehearse(plan);
     let pending: FxHashSet<ObjectKey> = outcome.pending.iter().cloned().collect();
     let is_pending = |pod: &u32| pending.contains(&problem.pods[*pod as usize].pod.metadata.key());
     let mut price = plan.price();
     if !pending.is_empty() {
         let mut run = Run::new(problem);
-        run.drain(problem.demand().filter(is_pending).collect());
-        price = price + finish::summaries(&mut run).iter().map(|claim| claim.price).sum();
+        let left = run.drain(problem.demand().filter(is_pending).collect());
+        price = price + finish::plan(&mut run, &left).price();
     }
     Realised {
-        release,
+        waves: plan.waves(),
         as_planned: outcome.as_planned,
         pending: pending.len(),
         price,
     }
 }
 
-/// Nodes on demand come last where there are others: pods that can go elsewhere then do not take their room.
-fn release(plan: &Plan) -> Release {
-    let is_on_demand = |claim: &PlannedClaim| {
-        let launch = claim.cheapest.as_ref();
-        launch.is_some_and(|launch| launch.capacity_type.as_deref() == Some(api::labels::CAPACITY_TYPE_ON_DEMAND))
-    };
-    let on_demand = plan.claims.iter().filter(|claim| is_on_demand(claim)).count();
-    if on_demand > 0 && on_demand < plan.claims.len() {
-        Release::OnDemandLast
-    } else {
-        Release::Together
+/// Says how the plan is to be carried out. Nodes on demand come last where there are others: pods that can go elsewhere
+/// then do not take their room.
+fn steer(plan: &mut Plan, steering: Steering) {
+    if steering == Steering::Off {
+        return;
     }
+    let on_demand = plan.claims.iter().filter(|claim| is_on_demand(claim)).count();
+    let has_both = on_demand > 0 && on_demand < plan.claims.len();
+    for claim in &mut plan.claims {
+        claim.wave = u32::from(has_both && is_on_demand(claim));
+        if matches!(steering, Steering::Nominate | Steering::Pin) {
+            claim.nominated = (0..).zip(&claim.pods).map(|(at, _)| at).collect();
+        }
+    }
+}
+
+fn is_on_demand(claim: &PlannedClaim) -> bool {
+    capacity_type(claim) == Some(api::labels::CAPACITY_TYPE_ON_DEMAND)
+}
+
+fn capacity_type(claim: &PlannedClaim) -> Option<&str> {
+    claim.cheapest.as_ref()?.capacity_type.as_deref()
 }
 
 /// What counts between valid plans: money, then fewer pods left over, then fewer nodes, then more types to choose from.
@@ -264,23 +352,6 @@ fn rank(contender: &Contender) -> (Price, usize, usize, std::cmp::Reverse<usize>
     )
 }
 
-fn settings() -> [(&'static str, Settings); 3] {
-    let plain = Settings::default();
-    let few = Settings {
-        node_surcharge: SURCHARGE,
-        ..Settings::default()
-    };
-    let flexible = Settings {
-        stand_ins: FLEXIBLE,
-        ..Settings::default()
-    };
-    [
-        ("cheap", plain),
-        ("cheap, few nodes", few),
-        ("cheap, flexible", flexible),
-    ]
-}
-
 /// A run whose existing nodes are filled, and the pods that still need a place.
 fn with_nodes_filled(problem: &Problem) -> (Run<'_>, Vec<u32>) {
     let mut run = Run::new(problem);
@@ -288,28 +359,27 @@ fn with_nodes_filled(problem: &Problem) -> (Run<'_>, Vec<u32>) {
     (run, left)
 }
 
-fn contender(name: &'static str, claims: &[ClaimSummary], unplaced: usize, is_valid: bool) -> Contender {
-    let kept = || claims.iter().filter(|claim| claim.is_kept);
+fn contender(name: &'static str, plan: &Plan, is_valid: bool) -> Contender {
     Contender {
         name,
-        price: kept().map(|claim| claim.price).sum(),
-        claims: kept().count(),
-        unplaced,
-        options: kept().map(|claim| claim.options).sum(),
+        price: plan.price(),
+        claims: plan.claims.len(),
+        unplaced: plan.unplaced.len(),
+        options: plan.claims.iter().map(|claim| claim.options.len()).sum(),
         is_valid,
         realised: None,
     }
 }
 
 /// Whether spot claims have at least so many types to choose from.
-fn is_flexible(claims: &[ClaimSummary], wanted: usize) -> bool {
-    claims.iter().all(|claim| !claim.is_spot || claim.options >= wanted)
+fn is_flexible(plan: &Plan, wanted: usize) -> bool {
+    let is_spot = |claim: &PlannedClaim| capacity_type(claim) == Some(api::labels::CAPACITY_TYPE_SPOT);
+    let mut claims = plan.claims.iter();
+    claims.all(|claim| !is_spot(claim) || claim.options.len() >= wanted)
 }
 
-/// Pods left over and those of claims that are given up.
-fn unplaced(run: &Run<'_>, claims: &[ClaimSummary], left: &[u32]) -> FxHashSet<u32> {
-    let lost = claims.iter().zip(&run.claims.pods).filter(|(claim, _)| !claim.is_kept);
-    left.iter().chain(lost.flat_map(|(_, pods)| pods)).copied().collect()
+fn unplaced(plan: &Plan) -> FxHashSet<ObjectKey> {
+    plan.unplaced.iter().map(|it| it.pod.metadata.key()).collect()
 }
 
 /// What the passes learnt, for the classes of another picture.

@@ -9,20 +9,29 @@ use std::{
 };
 
 use model::{
-    object::{NodeName, Text},
-    plan::{Plan, PlannedNode},
+    instance_type::{MinValuesUnmet, needed_for_min_values},
+    object::{NodeName, NodePoolName, Pod, Text},
+    plan::{Plan, PlannedClaim, Unplaced},
+    price::Price,
+    requirement::Requirement,
     resources::ResourceList,
     snapshot::Snapshot,
+    vocabulary::{KeyId, ValueId},
 };
+use rustc_hash::FxHashMap;
 
 use crate::{
     Options, Warm, Work,
+    bitmap::has,
     demand::{DemandPod, Origin},
     finish,
+    index::Index,
     limits::Limits,
     problem::Problem,
+    refusal,
     run::Run,
-    supply::members,
+    space::StateId,
+    supply::{StateNode, members},
 };
 
 /// A cluster ready to be asked about.
@@ -94,7 +103,18 @@ impl Prepared {
             run,
             prepared: self,
             queue: VecDeque::new(),
+            prices: Prices::default(),
         }
+    }
+
+    /// How many pods need a place whatever is asked.
+    pub fn waiting_pods(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether there is nothing to launch nodes from: upstream then simulates nothing at all.
+    pub fn has_no_pools(&self) -> bool {
+        self.problem.has_no_pools
     }
 
     /// The nodes that can be asked about, by name.
@@ -149,45 +169,59 @@ pub struct Simulator<'p> {
     limits: Vec<Limits>,
     /// The queue of the simulation under way, kept for its memory.
     queue: VecDeque<u32>,
+    prices: Prices,
 }
 
-impl Simulator<'_> {
+impl<'p> Simulator<'p> {
     /// Where the pods of these nodes would go if the nodes were gone.
     pub fn without(&mut self, nodes: &[NodeName]) -> Result<Simulation, UnknownNode> {
+        self.ask(nodes, |_| true, |aftermath| aftermath.simulation())
+    }
+
+    /// Takes these nodes away, moves those of their pods that `moves` lets go, and looks at what comes of it.
+    pub fn ask<T>(
+        &mut self,
+        nodes: &[NodeName],
+        moves: impl Fn(&Pod) -> bool,
+        look: impl FnOnce(&mut Aftermath<'_, 'p>) -> T,
+    ) -> Result<T, UnknownNode> {
         let prepared = self.prepared;
+        let pods = &prepared.problem.pods;
         let mut queue = std::mem::take(&mut self.queue);
         queue.clear();
         queue.extend(&prepared.pending);
         let before = self.run.work;
-        let mut moved = 0;
         for name in nodes {
             let Some(entry) = prepared.nodes.get(name) else {
                 self.run.roll_back(&self.limits);
                 return Err(UnknownNode(name.clone()));
             };
-            moved += entry.residents.len();
-            queue.extend(&entry.residents);
-            self.remove(entry);
+            let (moving, first) = (entry.residents.iter(), queue.len());
+            queue.extend(moving.filter(|pod| moves(&pods[**pod as usize].pod)));
+            self.remove(entry, queue.range(first..));
         }
+        let moved = queue.len() - prepared.pending.len();
         let rank = |pod: &u32| prepared.ranks[*pod as usize];
         queue.make_contiguous().sort_unstable_by_key(rank);
         self.run.empty(&mut queue);
-        let plan = self.plan(queue.make_contiguous());
-        let simulation = Simulation {
-            plan,
+        let mut aftermath = Aftermath {
+            run: &mut self.run,
+            prices: &mut self.prices,
+            left: queue.make_contiguous(),
             moved,
-            work: self.run.work.since(before),
+            before,
         };
+        let answer = look(&mut aftermath);
         self.run.roll_back(&self.limits);
         self.queue = queue;
-        Ok(simulation)
+        Ok(answer)
     }
 
-    fn remove(&mut self, entry: &NodeEntry) {
+    fn remove<'q>(&mut self, entry: &NodeEntry, moving: impl Iterator<Item = &'q u32>) {
         let problem = &self.prepared.problem;
         self.run.gone.insert(entry.at);
         if let Some(node) = entry.scene_at {
-            for pod in &entry.residents {
+            for pod in moving {
                 self.run.uncount(*pod, node);
             }
         }
@@ -195,24 +229,230 @@ impl Simulator<'_> {
             self.run.limits[template].give_back(&entry.capacity, &problem.templates[template], &problem.index);
         }
     }
+}
 
-    /// The plan of one simulation: only what it touched is looked at.
-    fn plan(&mut self, left: &[u32]) -> Plan {
-        let mut placements: Vec<(usize, u32)> = self.run.placements().collect();
-        placements.sort_by_key(|(node, _)| *node);
-        let problem = &self.prepared.problem;
-        let pod = |(_, pod): &(usize, u32)| Arc::clone(&problem.pods[*pod as usize].pod);
-        let existing = placements.chunk_by(|(a, _), (b, _)| a == b).map(|of_node| PlannedNode {
-            name: problem.node_name(of_node[0].0).clone(),
-            pods: of_node.iter().map(pod).collect(),
-        });
-        let existing = existing.collect();
-        if self.run.claims.len() > 0 || !left.is_empty() {
-            return finish::plan_beside(&mut self.run, left, existing);
+/// What a simulation came to, while it can still be looked at from all sides.
+pub struct Aftermath<'r, 'p> {
+    run: &'r mut Run<'p>,
+    prices: &'r mut Prices,
+    left: &'r [u32],
+    moved: usize,
+    before: Work,
+}
+
+impl Aftermath<'_, '_> {
+    /// How many pods had to move.
+    pub fn moved(&self) -> usize {
+        self.moved
+    }
+
+    /// What it took so far.
+    pub fn work(&self) -> Work {
+        self.run.work.since(self.before)
+    }
+
+    /// How many nodes would be launched.
+    pub fn claims(&self) -> usize {
+        self.run.claims.len()
+    }
+
+    /// The pods without a place, in the order of the queue.
+    pub fn left(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.left.iter().map(|pod| &self.run.problem.pods[*pod as usize].pod)
+    }
+
+    /// Pods that would have to go to nodes of ours that are not up yet, but for those whose node goes away already.
+    pub fn on_unready_nodes(&self) -> Vec<(&StateNode, &Arc<Pod>)> {
+        let problem = self.run.problem;
+        // Nodes that are up come first.
+        let ready = problem.nodes.partition_point(|node| node.is_initialized);
+        let mut found = Vec::new();
+        for (node, pods) in problem.nodes.iter().zip(&self.run.nodes.pods).skip(ready) {
+            let pods = pods.iter().map(|pod| &problem.pods[*pod as usize]);
+            let relying = pods.filter(|entry| !matches!(entry.origin, Origin::Moving(_)));
+            found.extend(relying.map(|entry| (node, &entry.pod)));
         }
-        Plan {
-            existing,
-            ..Plan::default()
+        found
+    }
+
+    /// The pods of a node to be launched.
+    pub fn pods_of_claim(&self, claim: usize) -> impl Iterator<Item = &Arc<Pod>> {
+        let pods = self.run.claims.pods[claim].iter();
+        pods.map(|pod| &self.run.problem.pods[*pod as usize].pod)
+    }
+
+    /// Whose template a node to be launched is made from.
+    pub fn pool_of_claim(&self, claim: usize) -> NodePoolName {
+        let template = self.run.claims.templates[claim] as usize;
+        self.run.problem.templates[template].template.pool.name()
+    }
+
+    /// Why these of the pods without a place have none: positions in [`Aftermath::left`].
+    pub fn reasons(&mut self, which: &[usize]) -> Vec<Unplaced> {
+        let left: Vec<u32> = which.iter().filter_map(|at| self.left.get(*at).copied()).collect();
+        refusal::refusals(self.run, &left)
+    }
+
+    /// The simulation as data.
+    pub fn simulation(&mut self) -> Simulation {
+        Simulation {
+            plan: self.plan(),
+            moved: self.moved,
+            work: self.work(),
         }
     }
+
+    /// The plan: only what the simulation touched is looked at.
+    pub fn plan(&mut self) -> Plan {
+        let mut used: Vec<usize> = self.run.used_nodes().collect();
+        used.sort_unstable();
+        used.dedup();
+        finish::plan_beside(self.run, self.left, &used)
+    }
+
+    /// Whether a node to be launched must keep a number of different types, zones or the like open.
+    pub fn has_min_values(&self, claim: usize) -> bool {
+        self.run.space.state(self.run.claims.states[claim]).has_min_values
+    }
+
+    /// What a node to be launched may become.
+    pub fn choices(&mut self, claim: usize) -> Choices {
+        let state = finish::final_state(self.run, claim);
+        let requirements = &self.run.space.state(state).requirements;
+        let admits = |kind| {
+            let capacity_type = requirements.get(KeyId::CAPACITY_TYPE);
+            capacity_type.is_none_or(|asked| asked.admits(kind, &self.run.problem.vocabulary))
+        };
+        let (admits_spot, admits_on_demand) = (admits(ValueId::SPOT), admits(ValueId::ON_DEMAND));
+        let has_min_values = self.run.space.state(state).has_min_values;
+        let (index, entry) = (&self.run.problem.index, self.run.space.state(state));
+        let order = self.prices.of(index, &entry.classes);
+        let rows = self.run.claims.rows(claim);
+        let fitting = order.iter().filter(|priced| index.has_type(rows, priced.entry));
+        Choices {
+            claim,
+            state,
+            admits_spot,
+            admits_on_demand,
+            has_min_values,
+            types: fitting.take(finish::MOST_TYPES).copied().collect(),
+        }
+    }
+
+    /// The choices once only spot capacity will do, in the same order; types that cannot be had as spot stay, without a
+    /// price.
+    #[must_use]
+    pub fn as_spot(&mut self, choices: &Choices) -> Choices {
+        let state = self.spot_state(choices);
+        let (index, entry) = (&self.run.problem.index, self.run.space.state(state));
+        let order = self.prices.of(index, &entry.classes);
+        let mut known: Vec<Option<TypePrice>> = vec![None; index.types.len()];
+        for priced in order.iter() {
+            known[priced.entry as usize] = Some(*priced);
+        }
+        let types = choices.types.iter();
+        Choices {
+            state,
+            admits_on_demand: false,
+            types: types.filter_map(|priced| known[priced.entry as usize]).collect(),
+            ..choices.clone()
+        }
+    }
+
+    fn spot_state(&mut self, choices: &Choices) -> StateId {
+        let entry = self.run.space.state(choices.state);
+        let (mut requirements, side) = (entry.requirements.clone(), entry.side);
+        requirements.add(
+            Requirement::one_of(KeyId::CAPACITY_TYPE, [ValueId::SPOT]),
+            &self.run.problem.vocabulary,
+        );
+        self.run.space.intern(requirements, side)
+    }
+
+    /// How many of the choices, from the first, it takes to meet `minValues`, whatever the policy.
+    pub fn needed_for_min_values(&self, choices: &Choices) -> Result<usize, MinValuesUnmet> {
+        let problem = self.run.problem;
+        let types = choices.types.iter();
+        let types = types.map(|priced| &*problem.index.types[priced.entry as usize]);
+        let requirements = &self.run.space.state(choices.state).requirements;
+        needed_for_min_values(types, requirements, &problem.vocabulary)
+    }
+
+    /// The names of the choices, in order.
+    pub fn names<'c>(&'c self, choices: &'c Choices) -> impl Iterator<Item = &'c Text> {
+        let types = &self.run.problem.index.types;
+        choices.types.iter().map(|priced| &types[priced.entry as usize].name)
+    }
+
+    /// The node to be launched, with these choices only.
+    pub fn claim(&mut self, choices: &Choices) -> PlannedClaim {
+        let options = choices.types.iter().map(|priced| priced.entry).collect();
+        finish::narrowed(self.run, choices.claim, choices.state, options)
+    }
+}
+
+/// What a node to be launched may become, cheapest first.
+#[derive(Debug, Clone)]
+pub struct Choices {
+    claim: usize,
+    state: StateId,
+    /// It may be spot capacity.
+    pub admits_spot: bool,
+    /// It may be on demand.
+    pub admits_on_demand: bool,
+    /// It must keep a number of different types, zones or the like open.
+    pub has_min_values: bool,
+    /// The types, at most 600.
+    pub types: Vec<TypePrice>,
+}
+
+/// A type, and what it may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypePrice {
+    entry: u32,
+    /// Some compatible offering is believed to be there, if only a reservation that is full.
+    pub is_available: bool,
+    /// The cheapest launch; none when nothing can be launched now.
+    pub cheapest: Option<Price>,
+    /// The dearest launch of the kind of capacity that would be tried first.
+    pub worst: Option<Price>,
+}
+
+/// What every type may cost, by the offers that will do; worked out once.
+#[derive(Debug, Default)]
+struct Prices {
+    known: FxHashMap<Box<[u64]>, Arc<[TypePrice]>>,
+}
+
+impl Prices {
+    fn of(&mut self, index: &Index, classes: &[u64]) -> Arc<[TypePrice]> {
+        if let Some(known) = self.known.get(classes) {
+            return Arc::clone(known);
+        }
+        let order = price_order(index, classes);
+        self.known.insert(classes.into(), Arc::clone(&order));
+        order
+    }
+}
+
+fn price_order(index: &Index, classes: &[u64]) -> Arc<[TypePrice]> {
+    let kinds = [ValueId::RESERVED, ValueId::SPOT, ValueId::ON_DEMAND];
+    let mut dearest: Vec<[Option<Price>; 3]> = vec![[None; 3]; index.types.len()];
+    let mut available = vec![false; index.types.len()];
+    for offer in index.offers.iter().filter(|offer| has(classes, offer.class as usize)) {
+        available[offer.entry as usize] = true;
+        let kind = kinds.iter().position(|kind| offer.capacity_type == Some(*kind));
+        if let Some(kind) = kind.filter(|_| offer.is_launchable) {
+            let most = &mut dearest[offer.entry as usize][kind];
+            *most = (*most).max(Some(offer.price));
+        }
+    }
+    let priced = |(entry, offer): (&u32, &Option<u32>)| TypePrice {
+        entry: *entry,
+        is_available: available[*entry as usize],
+        cheapest: offer.map(|offer| index.offers[offer as usize].price),
+        worst: dearest[*entry as usize].iter().find_map(|most| *most),
+    };
+    let order = index.by_price(classes);
+    order.entries.iter().zip(&order.offers).map(priced).collect()
 }

@@ -115,7 +115,7 @@ impl Problem {
         let avoiders: Vec<_> = bound.avoiders.iter().map(|(pod, _)| Arc::clone(pod)).collect();
         let policy = snapshot.settings().preference_policy;
         let (intake, avoider_wishes) = Intake::new(&demand.pods, &avoiders, policy, &mut vocabulary);
-        let mut devices = DeviceDemand::new(snapshot, &demand.pods, &intake, &nodes, &mut vocabulary);
+        let mut devices = DeviceDemand::new(snapshot, options, &demand.pods, &intake, &nodes, &mut vocabulary);
         let mut labels = NodeLabels::new(intake.node_keys());
         let node_requirements = nodes
             .iter()

@@ -2,7 +2,8 @@
 //!
 //! Largest pods first; a pod that finds no place gives up preferences step by step, and if that does not help it goes to
 //! the end of the queue with all of them restored, until a whole lap places nobody. Claims with the fewest pods are tried
-//! first. What upstream leaves to chance is decided here: equal claims by age, equal domains by name.
+//! first, equal ones in the order that upstream's sort leaves them. What upstream leaves to chance is decided here: equal
+//! domains by name.
 
 mod attempt;
 mod commit;
@@ -86,6 +87,8 @@ pub(crate) struct Run<'p> {
     survivors: Vec<u64>,
     /// Rows that a probe begins with.
     rows: Vec<u64>,
+    /// Hosts in the order they got pods, one entry for each pod.
+    pub(crate) order: Vec<u32>,
     pub(crate) work: Work,
 }
 
@@ -250,6 +253,7 @@ impl<'p> Run<'p> {
             decisions: Decisions::default(),
             survivors: vec![0; problem.index.words],
             rows: Vec::with_capacity(problem.index.words),
+            order: Vec::new(),
             work: Work::default(),
         }
     }

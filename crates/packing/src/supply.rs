@@ -25,13 +25,17 @@ use model::{
     volume::VolumeUsage,
 };
 
-pub use self::overlay::{OverlayVerdict, overlay_verdicts};
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
 pub(crate) use self::{
     labels::label_rules,
-    member::members,
     stock::{Shape, Stock},
-    template::{is_launchable, requirements as template_requirements, specs as requirement_specs},
+    template::{is_launchable, specs as requirement_specs},
+};
+pub use self::{
+    member::members,
+    overlay::{OverlayVerdict, overlay_verdicts},
+    pool::Offered,
+    template::requirements as template_requirements,
 };
 use crate::Options;
 
@@ -114,6 +118,8 @@ pub struct StateNode {
     pub ports: HostPortUsage<ObjectKey>,
     /// Volumes attached, with their limits.
     pub volumes: VolumeUsage<ObjectKey>,
+    /// Its instance type, if its NodePool takes part and offers it.
+    pub offered: Option<Arc<InstanceType>>,
     /// All parts of the node are up.
     pub is_initialized: bool,
     /// It may not be consolidated yet; in a consolidation run it takes only pods that have no place.

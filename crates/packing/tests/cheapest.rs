@@ -1,11 +1,12 @@
 //! Is the plan that wins the race valid, cheaper, and not below the bound? Whole snapshots through the public door.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-use std::io::Cursor;
+use std::{io::Cursor, sync::Arc};
 
 use model::{
     dump::{self, Mode, Source},
-    plan::Plan,
+    object::{ObjectKey, Pod},
+    plan::{Launch, Plan, Slot},
     price::Price,
     snapshot::Snapshot,
 };
@@ -73,6 +74,52 @@ fn mixed_workloads_cost_a_tenth_less_on_average_and_stay_near_the_bound() {
     let count = f64::from(u32::try_from(inputs.len()).unwrap());
     println!("saved {:.3}, above the bound {:.3}", saved / count, distance / count);
     assert!(saved / count >= 0.10 && distance / count <= 0.10);
+}
+
+/// What a plan says, without the order it says it in: nodes with their pods, and pods without a place.
+fn facts(plan: &Plan) -> (Vec<(Option<Launch>, Vec<ObjectKey>)>, Vec<ObjectKey>) {
+    let keys = |pods: &[Arc<Pod>]| {
+        let mut keys: Vec<_> = pods.iter().map(|pod| pod.metadata.key()).collect();
+        keys.sort();
+        keys
+    };
+    let claims = plan
+        .claims
+        .iter()
+        .map(|claim| (claim.cheapest.clone(), keys(&claim.pods)));
+    let mut claims: Vec<_> = claims.collect();
+    claims.sort_by(|a, b| a.1.cmp(&b.1));
+    (claims, plan.unplaced.iter().map(|it| it.pod.metadata.key()).collect())
+}
+
+#[test]
+fn the_order_of_the_input_changes_nothing() {
+    let inputs = (0..12).map(random::random).chain([mixed::pending(100, 7)]);
+    for input in inputs {
+        let mut turned = input.clone();
+        turned.objects.reverse();
+        turned.instance_types.reverse();
+        let plans = [&input, &turned].map(|snapshot| planned(&read(snapshot), &Options::default()).plan);
+        assert_eq!(facts(&plans[0]), facts(&plans[1]), "{}", input.name());
+    }
+}
+
+/// The witness names every placed pod once, and the judge needs no other order.
+#[test]
+fn a_plan_tells_an_order_in_which_all_its_pods_can_be_bound() {
+    for seed in 0..20 {
+        let snapshot = read(&random::random(seed));
+        let plan = planned(&snapshot, &Options::default()).plan;
+        assert_eq!(plan.order.len(), plan.placed(), "seed {seed}");
+        let mentioned = |slot: &Slot| plan.order.iter().filter(|other| *other == slot).count();
+        for (at, claim) in (0..).zip(&plan.claims) {
+            assert_eq!(mentioned(&Slot::Claim(at)), claim.pods.len(), "seed {seed}");
+        }
+        for (at, node) in (0..).zip(&plan.existing) {
+            assert_eq!(mentioned(&Slot::Existing(at)), node.pods.len(), "seed {seed}");
+        }
+        assert_eq!(scheduler::judge(&snapshot, &plan), Ok(()), "seed {seed}");
+    }
 }
 
 #[test]

@@ -171,6 +171,19 @@ impl Api {
             .map(drop)
     }
 
+    /// Binds one incarnation of a pod to a node, once: a conflict says that somebody was faster.
+    pub async fn bind(&self, pod: &ObjectKey, uid: &Uid, node: &str) -> Result<(), ApiError> {
+        let path = format!("/api/v1/namespaces/{}/pods/{}/binding", pod.namespace, pod.name);
+        let body = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": uid.to_string()},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        self.call_once(Method::POST, &path, Some(&body), "application/json")
+            .await
+            .map(drop)
+    }
+
     /// Any call, answered whole. Questions, patches, deletions and creations under a fixed name are repeated when the
     /// server did not answer or was not able to; nothing else is.
     pub async fn call(

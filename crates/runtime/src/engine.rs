@@ -4,7 +4,11 @@ use std::{
     any::Any,
     num::NonZero,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, OnceLock, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -32,7 +36,17 @@ const MOST_THREADS: usize = 4;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-static JOBS: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
+static POOL: OnceLock<Pool> = OnceLock::new();
+
+/// Threads that come when there is more to do than those there are can do: each keeps the memory its largest plan took.
+struct Pool {
+    jobs: mpsc::Sender<Job>,
+    received: Arc<Mutex<mpsc::Receiver<Job>>>,
+    /// Jobs that wait or run.
+    open: Arc<AtomicUsize>,
+    /// Threads there are.
+    threads: Mutex<usize>,
+}
 
 impl Engine {
     /// The answer of some work. Work whose asker has gone away before it began is not done.
@@ -51,14 +65,7 @@ async fn threaded<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) 
             let _ = answer.send(caught(work));
         }
     });
-    match JOBS.get_or_init(start) {
-        Some(jobs) => {
-            if let Err(mpsc::SendError(job)) = jobs.send(job) {
-                job();
-            }
-        }
-        None => job(),
-    }
+    POOL.get_or_init(Pool::new).take_on(job);
     answered.await.unwrap_or_else(|_| {
         Err(Panicked {
             message: "its thread is gone".to_owned(),
@@ -77,17 +84,46 @@ fn said(cause: &(dyn Any + Send)) -> String {
     text.unwrap_or("it panicked without a message").to_owned()
 }
 
-/// Starts the threads; none when the system gives us not a single one.
-fn start() -> Option<mpsc::Sender<Job>> {
-    let (jobs, received) = mpsc::channel::<Job>();
-    let received = Arc::new(Mutex::new(received));
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let started = (0..cores.min(MOST_THREADS)).filter(|_| {
-        let received = Arc::clone(&received);
-        let thread = thread::Builder::new().name("engine".to_owned());
-        thread.spawn(move || work_off(&received)).is_ok()
-    });
-    (started.count() > 0).then_some(jobs)
+impl Pool {
+    fn new() -> Self {
+        let (jobs, received) = mpsc::channel();
+        Self {
+            jobs,
+            received: Arc::new(Mutex::new(received)),
+            open: Arc::default(),
+            threads: Mutex::new(0),
+        }
+    }
+
+    /// Sees to it that a job is done; here and now when the system gives us not a single thread.
+    fn take_on(&self, job: Job) {
+        let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
+        let there = self.hire(open);
+        let finished = Arc::clone(&self.open);
+        let job: Job = Box::new(move || {
+            job();
+            finished.fetch_sub(1, Ordering::SeqCst);
+        });
+        if there == 0 {
+            job();
+        } else if let Err(mpsc::SendError(job)) = self.jobs.send(job) {
+            job();
+        }
+    }
+
+    /// Starts a thread if there are fewer than jobs and than there may be. Returns how many there are.
+    fn hire(&self, open: usize) -> usize {
+        let most = thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(MOST_THREADS);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if *threads < most.min(open) {
+            let received = Arc::clone(&self.received);
+            let thread = thread::Builder::new().name("engine".to_owned());
+            *threads += usize::from(thread.spawn(move || work_off(&received)).is_ok());
+        }
+        *threads
+    }
 }
 
 fn work_off(jobs: &Mutex<mpsc::Receiver<Job>>) {

@@ -88,6 +88,8 @@ families! {
     Minimal Counter pods_drained_total = "karpenter_pods_drained_total" ["reason"] "Number of pods evicted or deleted for draining.";
     Minimal Gauge pod_deletion_cost_nodes_with_pending_annotation_writes = "karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes" ["nodepool"] "Nodes whose pods' deletion cost is yet to be written.";
     Minimal Counter pod_deletion_cost_pod_annotation_writes_total = "karpenter_pod_deletion_cost_pod_annotation_writes_total" ["result"] "Writes of pods' deletion cost.";
+    Full Counter steering_pods_landed_total = "dovetail_steering_pods_landed_total" ["steering", "place"] "Pods planned onto a new node that were bound: planned when to that node, elsewhere when to another one.";
+    Full Counter steering_writes_total = "dovetail_steering_writes_total" ["kind", "result"] "Nominations, their withdrawals and bindings that we wrote, by what came of them.";
     Minimal Histogram scheduler_scheduling_duration_seconds = "karpenter_scheduler_scheduling_duration_seconds" ["controller"] (buckets::DURATION) "Duration of scheduling simulations used for deprovisioning and provisioning in seconds.";
     Minimal Gauge scheduler_queue_depth = "karpenter_scheduler_queue_depth" ["controller", "scheduling_id"] "The number of pods currently waiting to be scheduled.";
     Minimal Gauge scheduler_unfinished_work_seconds = "karpenter_scheduler_unfinished_work_seconds" ["controller", "scheduling_id"] "How many seconds of work has been done that is in progress.";
@@ -107,6 +109,8 @@ families! {
     Minimal Counter voluntary_disruption_queue_failures_total = "karpenter_voluntary_disruption_queue_failures_total" ["decision", "reason", "consolidation_type"] "The number of times that an enqueued disruption decision failed.";
     Minimal Histogram consolidation_score = "karpenter_consolidation_score" ["decision", "nodepool", "policy"] (buckets::SCORE) "Scores of consolidation moves.";
     Minimal Counter consolidation_moves_total = "karpenter_consolidation_moves_total" ["decision", "nodepool", "policy"] "Consolidation moves judged.";
+    Full Gauge disruption_oldest_unevaluated_candidate_seconds = "dovetail_disruption_oldest_unevaluated_candidate_seconds" [] "How long the consolidation candidate that waits longest has waited to be looked at.";
+    Full Gauge disruption_paused_nodepools = "dovetail_disruption_paused_nodepools" [] "Number of nodepools of which people want nothing disrupted for now.";
     Minimal Histogram cloudprovider_duration_seconds = "karpenter_cloudprovider_duration_seconds" ["controller", "method", "provider"] (buckets::DEFAULT) "Duration of cloud provider method calls.";
     Minimal Counter cloudprovider_errors_total = "karpenter_cloudprovider_errors_total" ["controller", "method", "provider", "error", "nodepool"] "Total number of errors returned from CloudProvider calls.";
     Minimal Counter controller_runtime_reconcile_total = "controller_runtime_reconcile_total" ["controller", "result"] "Total number of reconciliations per controller.";

@@ -46,6 +46,16 @@ struct Inner<K> {
     /// What is being done, and whether it was asked for meanwhile.
     active: BTreeMap<K, Option<Instant>>,
     failures: BTreeMap<K, u32>,
+    news: News,
+}
+
+/// What happened to a queue since somebody last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct News {
+    /// Keys that came to wait.
+    pub adds: u64,
+    /// Keys that came to wait for later.
+    pub retries: u64,
 }
 
 impl<K: Ord + Clone> Queue<K> {
@@ -56,6 +66,7 @@ impl<K: Ord + Clone> Queue<K> {
             by_time: BTreeSet::new(),
             active: BTreeMap::new(),
             failures: BTreeMap::new(),
+            news: News::default(),
         };
         Self {
             inner: Mutex::new(inner),
@@ -79,20 +90,29 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Asks for work after a time; the earliest wish counts.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.lock().add(key, after(delay));
+        let mut inner = self.lock();
+        inner.news.retries += u64::from(!delay.is_zero());
+        inner.add(key, after(delay));
+        drop(inner);
         self.changed.notify_one();
     }
 
     /// The next work that is due. It must be given back with [`Queue::done`] or [`Queue::failed`].
     pub async fn next(&self) -> K {
+        self.next_waited().await.0
+    }
+
+    /// The next work that is due, and for how long it has been.
+    pub async fn next_waited(&self) -> (K, Duration) {
         loop {
-            let wait = match self.lock().take(Instant::now()) {
-                Ok((key, more)) => {
+            let now = Instant::now();
+            let wait = match self.lock().take(now) {
+                Ok((key, due, more)) => {
                     // Two additions may have left one wake-up only: whoever takes work wakes the next one.
                     if more {
                         self.changed.notify_one();
                     }
-                    return key;
+                    return (key, now.saturating_duration_since(due));
                 }
                 Err(next) => next,
             };
@@ -121,6 +141,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// Work that failed, or wants to be done again soon: it waits longer each time. Returns how long.
     pub fn failed(&self, key: &K) -> Duration {
         let mut inner = self.lock();
+        inner.news.retries += 1;
         let failures = inner.failures.entry(key.clone()).or_default();
         *failures += 1;
         let turn = self.retries.as_ref().and_then(|bucket| bucket.reserve(Duration::MAX));
@@ -134,6 +155,11 @@ impl<K: Ord + Clone> Queue<K> {
     /// How much waits and is due.
     pub fn depth(&self) -> usize {
         self.lock().due.len()
+    }
+
+    /// What happened since this was last asked.
+    pub fn news(&self) -> News {
+        std::mem::take(&mut self.lock().news)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
@@ -159,22 +185,23 @@ impl<K: Ord + Clone> Inner<K> {
             }
             None => {}
         }
+        self.news.adds += u64::from(!self.due.contains_key(&key));
         self.due.insert(key.clone(), at);
         self.by_time.insert((at, key));
     }
 
-    /// The first key that is due and whether others wait, or when the next one will be due.
-    fn take(&mut self, now: Instant) -> Result<(K, bool), Option<Instant>> {
+    /// The first key that is due, since when, and whether others wait; or when the next one will be due.
+    fn take(&mut self, now: Instant) -> Result<(K, Instant, bool), Option<Instant>> {
         match self.by_time.first() {
             Some((at, _)) if *at > now => Err(Some(*at)),
             None => Err(None),
             Some(_) => {
-                let Some((_, key)) = self.by_time.pop_first() else {
+                let Some((due, key)) = self.by_time.pop_first() else {
                     return Err(None);
                 };
                 self.due.remove(&key);
                 self.active.insert(key.clone(), None);
-                Ok((key, !self.by_time.is_empty()))
+                Ok((key, due, !self.by_time.is_empty()))
             }
         }
     }

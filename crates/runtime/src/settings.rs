@@ -64,6 +64,8 @@ pub struct Settings {
     pub steering: Steering,
     /// `--packing`
     pub packing: Packing,
+    /// `--consolidation`
+    pub consolidation: Consolidation,
 }
 
 /// How many metrics are shown.
@@ -79,23 +81,45 @@ pub enum MetricsProfile {
 }
 
 /// How far placing pods is left to the scheduler of the cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Steering {
     /// Wholly, as upstream does.
     Off,
     /// The nodes of one plan are released together.
-    #[default]
     Release,
-    /// As release, and planned pods are nominated for their nodes.
+    /// As release, and where a rehearsal says that it helps, planned pods are nominated for their nodes.
+    #[default]
     Nominate,
     /// As nominate, and pods are bound to their nodes before these are released.
     Pin,
+}
+
+impl Steering {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Release => "release",
+            Self::Nominate => "nominate",
+            Self::Pin => "pin",
+        }
+    }
 }
 
 /// Which plans are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Packing {
     /// The cheapest of many.
+    #[default]
+    Cheapest,
+    /// Upstream's.
+    Faithful,
+}
+
+/// Which moves save money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Consolidation {
+    /// Upstream's, and several nodes for several.
     #[default]
     Cheapest,
     /// Upstream's.
@@ -128,6 +152,7 @@ impl Default for Settings {
             metrics_profile: MetricsProfile::default(),
             steering: Steering::default(),
             packing: Packing::default(),
+            consolidation: Consolidation::default(),
         }
     }
 }
@@ -153,6 +178,21 @@ impl Settings {
         }
         notices.extend(given.unknown_gates(&environment));
         Ok((settings, notices))
+    }
+
+    /// How often failed items of a controller come back: so many a second on one core, more with more workers, and ten
+    /// times as many at once, as upstream scales it.
+    pub fn retries(&self, at_one: u32, workers: (u32, u32)) -> crate::rate::Rate {
+        #[expect(clippy::cast_precision_loss, reason = "at most some thousands")]
+        let workers_now = self.workers(workers.0, workers.1) as f64;
+        let per_second = (workers_now * f64::from(at_one) / f64::from(workers.0)).ceil();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small positive number"
+        )]
+        let burst = (per_second * 10.0) as u32;
+        crate::rate::Rate { per_second, burst }
     }
 
     /// Workers of a controller: from `at_one` on one core to `at_sixty` on sixty, as upstream scales them.

@@ -37,6 +37,15 @@ pub enum Observed<T> {
     Failed(ApiError),
 }
 
+/// What whoever is shown something makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belief {
+    /// It is taken as it is.
+    Taken,
+    /// A list contradicts what is known: it is to be made again.
+    Doubted,
+}
+
 /// Reads an object from JSON.
 pub type Read<T> = Box<dyn FnMut(&[u8]) -> serde_json::Result<T> + Send + Sync>;
 
@@ -93,13 +102,21 @@ fn hex(digit: u8) -> char {
 /// How often a kind is asked for that does not exist.
 const MISSING: Duration = Duration::from_secs(30);
 
+/// How long after a list that was doubted the next one is made: a server that lags may have caught up by then.
+const DOUBTED: Duration = Duration::from_secs(5);
+
 /// Follows a kind until the future is dropped.
-pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>)) {
+pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>) -> Belief) {
     follow_some(api, watched, &Selection::default(), see).await;
 }
 
 /// Follows some objects of a kind until the future is dropped.
-pub async fn follow_some<T>(api: &Api, watched: Watched<T>, selection: &Selection, mut see: impl FnMut(Observed<T>)) {
+pub async fn follow_some<T>(
+    api: &Api,
+    watched: Watched<T>,
+    selection: &Selection,
+    mut see: impl FnMut(Observed<T>) -> Belief,
+) {
     let mut follower = Follower {
         api,
         path: selection.path(&watched.resource),
@@ -109,7 +126,11 @@ pub async fn follow_some<T>(api: &Api, watched: Watched<T>, selection: &Selectio
     let mut missing = false;
     loop {
         let error = match follower.list(&mut see).await {
-            Ok(version) => {
+            Ok((_, Belief::Doubted)) => {
+                sleep(DOUBTED).await;
+                continue;
+            }
+            Ok((version, Belief::Taken)) => {
                 missing = false;
                 follower.watch(version, &mut see).await
             }

@@ -1,7 +1,7 @@
 //! Which pods are the same to the scheduler?
 //!
 //! Replicas differ in name and age only, so what is computed for one holds for all. A class is everything the plugins read of a
-//! pod; the caches for its nodes live with it.
+//! pod; what a part of it decides is kept by the cluster for all classes that share the part.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -84,11 +84,10 @@ pub(crate) struct PodClass {
     pub(crate) constraints: Vec<TopologySpreadConstraint>,
     /// Soft constraints count on nodes that lack some of their labels: only the scheduler's built-in ones do.
     pub(crate) is_system_spread: bool,
-    /// What nodes are to it, by node; what is not known yet is missing.
-    pub(crate) statics: Vec<Static>,
-    /// Some node has a soft taint it does not tolerate, or labels it would like.
-    pub(crate) has_wishes: bool,
-    pub(crate) fits: Vec<Fit>,
+    /// Which pods nodes alone are the same to, by the cluster's count.
+    pub(crate) alone: usize,
+    /// Which pods are of the same size, by the cluster's count.
+    pub(crate) shape: usize,
 }
 
 /// What never changes between a class and a node.
@@ -97,14 +96,6 @@ pub(crate) struct Static {
     pub(crate) refused: Option<Plugin>,
     pub(crate) intolerable: i64,
     pub(crate) preference: i64,
-}
-
-/// Room and resource scores, as of a version of the node.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Fit {
-    pub(crate) version: u32,
-    pub(crate) refused: bool,
-    pub(crate) score: i64,
 }
 
 impl PodClass {
@@ -125,9 +116,8 @@ impl PodClass {
             volumes,
             constraints: pod.spec.topology_spread_constraints.to_vec(),
             is_system_spread: false,
-            statics: Vec::new(),
-            has_wishes: false,
-            fits: Vec::new(),
+            alone: 0,
+            shape: 0,
         }
     }
 }

@@ -1,8 +1,12 @@
 //! A cluster in memory: nodes, the pods bound to them, and the counts the plugins keep.
 
+mod alone;
 mod bind;
 mod filter;
 mod select;
+mod shape;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,6 +15,10 @@ use model::{
     snapshot::Snapshot,
 };
 
+use self::{
+    alone::{Alone, AloneKey},
+    shape::{Shape, ShapeKey},
+};
 use crate::{
     amounts::Dictionary,
     class::{ClassId, ClassKey, Index, PodClass},
@@ -18,7 +26,7 @@ use crate::{
     plugin::{
         Plugin,
         inter_pod_affinity::{Counts, Term},
-        pod_topology_spread::Constraint,
+        pod_topology_spread::{Constraint, Identity},
     },
     topology::TopologyKey,
 };
@@ -71,6 +79,14 @@ pub struct Cluster {
     terms: Vec<TermEntry>,
     affinities: Vec<AffinityEntry>,
     constraints: Vec<ConstraintEntry>,
+    /// Looked up only, never walked; so are the next two.
+    constraint_index: HashMap<ConstraintKey, usize>,
+    alone_index: HashMap<AloneKey, usize>,
+    shape_index: HashMap<ShapeKey, usize>,
+    alone: Vec<Alone>,
+    shapes: Vec<Shape>,
+    /// Nodes in the order they changed.
+    changed: Vec<u32>,
     /// Positions by name, for ties; empty when nodes came since it was made.
     ranks: Vec<u32>,
 }
@@ -88,8 +104,25 @@ struct Relations {
     affinity: Option<usize>,
     /// Constraints that count it.
     counted_by: Vec<usize>,
-    hard: Vec<usize>,
+    hard: Vec<Bond>,
     soft: Vec<usize>,
+}
+
+/// A constraint of a class.
+#[derive(Debug, Clone, Copy)]
+struct Bond {
+    constraint: usize,
+    /// One when the pod counts itself.
+    self_match: i64,
+}
+
+/// What tells one constraint from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ConstraintKey {
+    /// What its owner asks of nodes, which its policies look at.
+    alone: usize,
+    identity: Identity,
+    needed: Vec<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -132,6 +165,12 @@ impl Cluster {
             terms: Vec::new(),
             affinities: Vec::new(),
             constraints: Vec::new(),
+            constraint_index: HashMap::new(),
+            alone_index: HashMap::new(),
+            shape_index: HashMap::new(),
+            alone: Vec::new(),
+            shapes: Vec::new(),
+            changed: Vec::new(),
             ranks: Vec::new(),
         }
     }
@@ -170,7 +209,16 @@ impl Cluster {
         }
         let id = ClassId::new(self.classes.len());
         self.index.insert(key, id);
-        let class = PodClass::new(&self.snapshot, pod, &mut self.dictionary);
+        let mut class = PodClass::new(&self.snapshot, pod, &mut self.dictionary);
+        let (alone, shape) = (self.alone.len(), self.shapes.len());
+        class.alone = *self.alone_index.entry(AloneKey::of(id, &class)).or_insert(alone);
+        class.shape = *self.shape_index.entry(ShapeKey::of(&class)).or_insert(shape);
+        if class.alone == alone {
+            self.alone.push(Alone::new(id));
+        }
+        if class.shape == shape {
+            self.shapes.push(Shape::new(id));
+        }
         self.classes.push(class);
         self.relations.push(Relations::default());
         self.relate(id);

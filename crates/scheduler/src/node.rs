@@ -91,8 +91,6 @@ pub(crate) struct NodeState {
     pub(crate) attached: Attached,
     /// Room kept for pods that are nominated here, by their priority.
     reserved: Vec<Reservation>,
-    /// Goes up with every change, so that what was computed before can be told from what holds now.
-    pub(crate) version: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -114,7 +112,6 @@ impl NodeState {
             ports: Vec::new(),
             attached: node.attached.clone(),
             reserved: Vec::new(),
-            version: 1,
             node,
         }
     }
@@ -136,6 +133,9 @@ impl NodeState {
 
     /// What would be taken if every pod nominated here with at least this priority came.
     pub(crate) fn requested_with_nominated(&self, priority: i32) -> Option<(Vec<i64>, i64)> {
+        if self.reserved.is_empty() {
+            return None;
+        }
         let mut requested = self.requested.clone();
         let mut pods = 0;
         for nominated in self.reserved.iter().filter(|it| it.priority >= priority) {
@@ -154,7 +154,6 @@ impl NodeState {
             self.attached.extend(volumes.attachments.iter().cloned());
         }
         self.pods.push(id);
-        self.version += 1;
     }
 
     pub(crate) fn nominate(&mut self, id: ClassId, class: &PodClass) {
@@ -163,13 +162,11 @@ impl NodeState {
             priority: class.priority,
             requests: class.requests.as_slice().into(),
         });
-        self.version += 1;
     }
 
     pub(crate) fn withdraw(&mut self, id: ClassId) {
         if let Some(at) = self.reserved.iter().position(|nominated| nominated.class == id) {
             self.reserved.remove(at);
-            self.version += 1;
         }
     }
 }

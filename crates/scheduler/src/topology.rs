@@ -31,6 +31,11 @@ impl TopologyKey {
         self.of_node.push(number);
     }
 
+    /// How many domains there are.
+    pub(crate) fn domains(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// The domain of a node; none when it lacks the label.
     pub(crate) fn domain(&self, node: usize) -> Option<usize> {
         self.of_node.get(node).copied().flatten().map(|number| number as usize)

@@ -2,11 +2,9 @@
 
 mod cloud;
 
-use std::collections::BTreeMap;
-
 use cloud::{CAPACITY_TYPE, ZONE, claim, node, plan, pod, running, snapshot};
 use model::object::ObjectKey;
-use scheduler::rehearsal::{Landed, Outcome, Release, Spot, Steering, rehearse};
+use scheduler::rehearsal::{Landed, Outcome, Spot, rehearse};
 use serde_json::json;
 
 fn key(name: &str) -> ObjectKey {
@@ -30,7 +28,7 @@ fn a_plan_with_room_to_spare_is_carried_out() {
         claim(&snapshot, &["small"], &[(ZONE, &["a"])], &["p"]),
         claim(&snapshot, &["small"], &[(ZONE, &["b"])], &["q"]),
     ];
-    let outcome = rehearse(&snapshot, &plan(claims, Vec::new()), &Steering::default());
+    let outcome = rehearse(&snapshot, &plan(claims, Vec::new()));
     let expected = Outcome {
         as_planned: 2,
         ..Outcome::default()
@@ -68,30 +66,22 @@ fn released_together_the_flexible_pod_takes_the_emptiest_node_and_the_other_stay
         pending: vec![key("b-on-demand")],
         unused: vec![0],
     };
-    assert_eq!(rehearse(&snapshot, &plan, &Steering::default()), expected);
+    assert_eq!(rehearse(&snapshot, &plan), expected);
 }
 
 #[test]
-fn on_demand_last_waves_and_nominations_steer_both_home() {
+fn waves_and_nominations_steer_both_home() {
     let (snapshot, plan) = contested();
     let home = Outcome {
         as_planned: 2,
         ..Outcome::default()
     };
-    let releasing = |release| Steering {
-        release,
-        nominations: BTreeMap::new(),
-    };
-    let nominating = Steering {
-        release: Release::Together,
-        nominations: BTreeMap::from([(key("b-on-demand"), 1)]),
-    };
-    for steering in [
-        releasing(Release::OnDemandLast),
-        releasing(Release::Waves(vec![vec![0], vec![1]])),
-        nominating,
-    ] {
-        assert_eq!(rehearse(&snapshot, &plan, &steering), home, "{steering:?}");
+    let mut in_waves = plan.clone();
+    in_waves.claims[1].wave = 1;
+    let mut nominating = plan;
+    nominating.claims[1].nominated = vec![0];
+    for steered in [in_waves, nominating] {
+        assert_eq!(rehearse(&snapshot, &steered), home);
     }
 }
 
@@ -118,8 +108,5 @@ fn a_pod_may_land_on_a_node_that_was_there_and_higher_priority_comes_first() {
         }],
         ..Outcome::default()
     };
-    assert_eq!(
-        rehearse(&snapshot, &plan(claims, Vec::new()), &Steering::default()),
-        expected
-    );
+    assert_eq!(rehearse(&snapshot, &plan(claims, Vec::new())), expected);
 }

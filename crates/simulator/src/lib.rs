@@ -25,4 +25,4 @@ pub use fault::{Fault, RequestFacts, Verb};
 pub use request::Logged;
 pub use server::ApiServer;
 pub use standin::{Running, Standins};
-pub use store::{Change, Event};
+pub use store::{Backup, Change, Event};

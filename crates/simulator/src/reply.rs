@@ -35,9 +35,18 @@ pub(crate) struct Watching {
     state: Arc<Mutex<State>>,
     address: Address,
     has_bookmarks: bool,
+    since: u64,
     next_bookmark: Instant,
     end: Instant,
     alarm: Pin<Box<Sleep>>,
+}
+
+/// What a watch was promised.
+pub(crate) struct Promises {
+    pub(crate) has_bookmarks: bool,
+    /// The version it begins after.
+    pub(crate) since: u64,
+    pub(crate) timeout: Duration,
 }
 
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
@@ -47,9 +56,13 @@ impl Watching {
         lines: UnboundedReceiver<Line>,
         state: Arc<Mutex<State>>,
         address: Address,
-        has_bookmarks: bool,
-        timeout: Duration,
+        terms: &Promises,
     ) -> Self {
+        let Promises {
+            has_bookmarks,
+            since,
+            timeout,
+        } = *terms;
         let now = Instant::now();
         Self {
             lines,
@@ -58,6 +71,7 @@ impl Watching {
             state,
             address,
             has_bookmarks,
+            since,
             next_bookmark: now + BOOKMARK_EVERY,
             end: now + timeout,
             alarm: Box::pin(sleep_until(now)),
@@ -107,7 +121,7 @@ impl Watching {
                 self.waiting = Some(line);
                 None
             }
-            Err(TryRecvError::Empty) => Some(watch::bookmark(&state.store, &self.address)),
+            Err(TryRecvError::Empty) => watch::bookmark(&state.store, &self.address, self.since),
             Err(TryRecvError::Disconnected) => {
                 self.is_closed = true;
                 None

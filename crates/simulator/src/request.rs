@@ -14,7 +14,7 @@ use crate::{
     Failure, Verb,
     address::{self, Address},
     patch, pod,
-    reply::{Reply, Watching},
+    reply::{Promises, Reply, Watching},
     selector::Selector,
     server::State,
     store::{Pages, Store},
@@ -228,8 +228,12 @@ impl Request {
             watch::open(&mut state.store, &self.address, terms)
         };
         let has_bookmarks = query("allowWatchBookmarks").is_some_and(|wanted| wanted == "true");
-        let timeout = Duration::from_secs(timeout.unwrap_or(1800));
-        let watching = Watching::new(lines, Arc::clone(state), self.address, has_bookmarks, timeout);
+        let promises = Promises {
+            has_bookmarks,
+            since: since.unwrap_or_default(),
+            timeout: Duration::from_secs(timeout.unwrap_or(1800)),
+        };
+        let watching = Watching::new(lines, Arc::clone(state), self.address, &promises);
         respond(200, None, Reply::Watch(Box::new(watching)))
     }
 }

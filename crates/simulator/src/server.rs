@@ -27,7 +27,7 @@ use crate::{
     pod,
     reply::Reply,
     request::{self, refusal},
-    store::Store,
+    store::{Backup, Store},
     write::{self, Deletion, Origin, Part},
 };
 
@@ -100,6 +100,16 @@ impl ApiServer {
     /// Forgets everything that happened until now.
     pub fn compact(&self) {
         self.lock().store.compact();
+    }
+
+    /// What the store holds now, to be set back to.
+    pub fn backup(&self) -> Backup {
+        self.lock().store.backup()
+    }
+
+    /// Sets the store back, as a restore of etcd from a backup does: versions go backwards, and what came since never was.
+    pub fn restore(&self, backup: &Backup) {
+        self.lock().store.restore(backup);
     }
 
     /// Ends every open watch.

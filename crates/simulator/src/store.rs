@@ -43,6 +43,13 @@ pub(crate) struct Pages {
     pub(crate) items: Vec<Arc<Value>>,
 }
 
+/// What a store held at a time.
+#[derive(Debug, Clone)]
+pub struct Backup {
+    objects: BTreeMap<Resource, BTreeMap<Key, Arc<Value>>>,
+    version: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Store {
     objects: BTreeMap<Resource, BTreeMap<Key, Arc<Value>>>,
@@ -151,6 +158,23 @@ impl Store {
             return Err(Failure::expired(message));
         }
         Ok(self.history.iter().filter(move |change| change.version > version))
+    }
+
+    pub(crate) fn backup(&self) -> Backup {
+        Backup {
+            objects: self.objects.clone(),
+            version: self.version,
+        }
+    }
+
+    /// Those who watch lose their connection, and nobody is told what changed: the server that knew is gone.
+    pub(crate) fn restore(&mut self, backup: &Backup) {
+        self.objects.clone_from(&backup.objects);
+        self.version = backup.version;
+        self.watchers.clear();
+        self.history.clear();
+        self.pages.clear();
+        self.forgotten = 0;
     }
 
     pub(crate) fn keep_history(&mut self, limit: usize) {

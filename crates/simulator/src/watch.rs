@@ -22,12 +22,14 @@ pub(crate) struct Watcher {
     selector: Selector,
     lines: UnboundedSender<Line>,
     lag: Duration,
+    /// What is not newer than this it has seen.
+    since: u64,
 }
 
 impl Watcher {
     /// Tells of a change; false once nobody listens.
     pub(crate) fn tell(&self, change: &Change) -> bool {
-        if change.resource != self.resource {
+        if change.resource != self.resource || change.version <= self.since {
             return !self.lines.is_closed();
         }
         match self.word(change) {
@@ -96,6 +98,7 @@ pub(crate) fn open(store: &mut Store, address: &Address, terms: Terms) -> Unboun
         selector: terms.selector,
         lines,
         lag: terms.lag,
+        since: terms.since.unwrap_or_default(),
     };
     match begin(store, &watcher, terms.since) {
         Ok(()) => store.watchers.push(watcher),
@@ -119,12 +122,15 @@ fn begin(store: &Store, watcher: &Watcher, since: Option<u64>) -> Result<(), Fai
     Ok(())
 }
 
-/// A line that says how far a watch has come.
-pub(crate) fn bookmark(store: &Store, address: &Address) -> Bytes {
+/// A line that says how far a watch has come that began at a version; none while the store is not past that.
+pub(crate) fn bookmark(store: &Store, address: &Address, since: u64) -> Option<Bytes> {
+    if store.version <= since {
+        return None;
+    }
     let kind = store.kinds.facts(&address.resource).kind;
     let line = json!({"type": "BOOKMARK", "object": {
         "kind": kind, "apiVersion": address.api_version(),
         "metadata": {"resourceVersion": store.version.to_string(), "creationTimestamp": null},
     }});
-    Bytes::from(format!("{line}\n"))
+    Some(Bytes::from(format!("{line}\n")))
 }

@@ -116,9 +116,21 @@ impl State {
         self.marks.nominated_until.get(id).is_some_and(|until| *until > now)
     }
 
+    /// The machines that are about to get pods, in no order that means anything.
+    pub fn nominated(&self, now: Timestamp) -> impl Iterator<Item = ProviderId> {
+        let nominated = self.marks.nominated_until.iter();
+        let nominated = nominated.filter(move |(_, until)| **until > now);
+        nominated.map(|(id, _)| ProviderId::from(id.clone()))
+    }
+
     /// On which machines the last plan put how many pods of capacity buffers, instead of what was known.
     pub fn set_buffer_pods(&mut self, counts: BTreeMap<ProviderId, usize>) {
         self.marks.buffer_pods = counts;
+    }
+
+    /// On which machines the last plan put how many pods of capacity buffers.
+    pub fn all_buffer_pods(&self) -> &BTreeMap<ProviderId, usize> {
+        &self.marks.buffer_pods
     }
 
     /// How many pods of capacity buffers the last plan put on a machine.

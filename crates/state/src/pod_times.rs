@@ -30,6 +30,8 @@ pub(crate) struct PodTimings {
     times: BTreeMap<ObjectKey, PodTimes>,
     claims: BTreeMap<ObjectKey, NodeClaimName>,
     pods: BTreeMap<NodeClaimName, BTreeSet<ObjectKey>>,
+    /// Pods that are to be told where they are meant to run.
+    hinted: BTreeSet<ObjectKey>,
 }
 
 impl PodTimings {
@@ -40,6 +42,7 @@ impl PodTimings {
 
     fn unmap(&mut self, pod: &ObjectKey) {
         let Some(claim) = self.claims.remove(pod) else { return };
+        self.hinted.remove(pod);
         if let Some(pods) = self.pods.get_mut(&claim) {
             pods.remove(pod);
             if pods.is_empty() {
@@ -97,12 +100,25 @@ impl State {
 
     /// Notes that a pod is meant to run on a claim's machine.
     pub fn map_pod_to_claim(&mut self, pod: &ObjectKey, claim: &NodeClaimName) {
-        if self.get::<Pod>(pod).is_some() {
+        if self.get::<Pod>(pod).is_some() && self.claim_of_pod(pod) != Some(claim) {
             let timings = &mut self.pod_timings;
             timings.unmap(pod);
             timings.claims.insert(pod.clone(), claim.clone());
             timings.pods.entry(claim.clone()).or_default().insert(pod.clone());
         }
+    }
+
+    /// Notes that a pod is to be told where it is meant to run, before that machine opens. Nothing for a pod that is meant to
+    /// run nowhere in particular; forgotten when it is meant to run elsewhere.
+    pub fn hint_pod(&mut self, pod: &ObjectKey) {
+        if self.claim_of_pod(pod).is_some() {
+            self.pod_timings.hinted.insert(pod.clone());
+        }
+    }
+
+    /// Whether a pod is to be told where it is meant to run.
+    pub fn is_hinted(&self, pod: &ObjectKey) -> bool {
+        self.pod_timings.hinted.contains(pod)
     }
 
     /// The claim on whose machine a pod is meant to run.

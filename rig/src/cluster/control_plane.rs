@@ -15,6 +15,8 @@ use crate::{kwok, ports};
 const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
 const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
 
+pub(super) const API_SERVER: &str = "kube-apiserver";
+
 /// Every request once, when it has been answered; without bodies.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived, ResponseStarted]\n\
                             rules: [{level: Metadata}]\n";
@@ -53,8 +55,9 @@ impl Cluster {
             .arg(format!("--advertise-client-urls={etcd}"));
         command.arg(format!("--listen-peer-urls=http://127.0.0.1:{peers}"));
         self.run("etcd", &command)?;
+        self.etcd.clone_from(&etcd);
 
-        let mut command = self.program("kube-apiserver");
+        let mut command = self.program(API_SERVER);
         let port = self.server.rsplit(':').next().unwrap_or_default();
         command.args([
             "--bind-address=127.0.0.1",
@@ -80,9 +83,8 @@ impl Cluster {
             command.arg("--audit-log-path").arg(self.logs().join("audit.log"));
         }
         self.with_certificate(&mut command);
-        self.run("kube-apiserver", &command)?;
-        let server = self.server.clone();
-        self.await_answer("kube-apiserver", &server, "/readyz", API_SERVER_LIMIT)
+        self.run(API_SERVER, &command)?;
+        self.await_api_server()
     }
 
     fn start_scheduler(&mut self, config: Option<&str>) -> Result<String> {
@@ -176,28 +178,44 @@ impl Cluster {
     fn run(&mut self, name: &str, command: &Command) -> Result<()> {
         let process = self.spawn(name, command)?;
         self.processes.push(process);
-        if name == "kube-apiserver" {
-            self.api_server = Some((self.processes.len() - 1, again(command)));
-        }
+        self.commands.push((name.to_owned(), again(command)));
         Ok(())
     }
 
     /// Kills the API server and starts it again on the same port. Returns when it answers; what it remembered of recent
     /// changes for watches is gone.
     pub fn restart_api_server(&mut self) -> Result<()> {
-        let Some((at, command)) = self.api_server.take() else {
-            return Ok(());
-        };
-        if let Some(process) = self.processes.get_mut(at) {
-            process.kill();
+        self.kill(API_SERVER);
+        self.start_again(API_SERVER)?;
+        self.await_api_server()
+    }
+
+    /// Kills a piece, or every one whose name begins so.
+    pub(super) fn kill(&mut self, name: &str) {
+        for (process, (of, _)) in self.processes.iter_mut().zip(&self.commands) {
+            if of.starts_with(name) {
+                process.kill();
+            }
         }
-        let started = self.spawn("kube-apiserver", &command)?;
-        if let Some(process) = self.processes.get_mut(at) {
-            *process = started;
+    }
+
+    /// Starts what was killed, as it was started before.
+    pub(super) fn start_again(&mut self, name: &str) -> Result<()> {
+        for at in 0..self.processes.len() {
+            let Some((of, command)) = self.commands.get(at).filter(|(of, _)| of.starts_with(name)) else {
+                continue;
+            };
+            let started = self.spawn(of, &again(command))?;
+            if let Some(process) = self.processes.get_mut(at) {
+                *process = started;
+            }
         }
-        self.api_server = Some((at, command));
+        Ok(())
+    }
+
+    pub(super) fn await_api_server(&mut self) -> Result<()> {
         let server = self.server.clone();
-        self.await_answer("kube-apiserver", &server, "/readyz", API_SERVER_LIMIT)
+        self.await_answer(API_SERVER, &server, "/readyz", API_SERVER_LIMIT)
     }
 
     fn await_health(&mut self, name: &str, address: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod control_plane;
+mod store;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,10 @@ const ACCOUNT: &str = "system:serviceaccount:kube-system:dovetail";
 pub struct Cluster {
     // Fields drop in this order: the processes before the guard that watches them.
     processes: Vec<Process>,
-    /// Which of them the API server is, and how it was started.
-    api_server: Option<(usize, Command)>,
+    /// How each of them was started.
+    commands: Vec<(String, Command)>,
+    /// Where etcd answers.
+    etcd: String,
     guard: Guard,
     state: PathBuf,
     binaries: PathBuf,
@@ -111,7 +114,8 @@ impl Cluster {
         let client = Client::new(server.clone(), TOKEN, &pki.ca_pem)?;
         let cluster = Self {
             processes: Vec::new(),
-            api_server: None,
+            commands: Vec::new(),
+            etcd: String::new(),
             guard,
             state,
             binaries: binaries.to_path_buf(),
@@ -152,7 +156,7 @@ impl Drop for Cluster {
             let _ = fs::remove_dir_all(&self.state);
             return;
         }
-        for part in ["etcd", "pki", "stages"] {
+        for part in ["etcd", "etcd-backup", "pki", "stages"] {
             let _ = fs::remove_dir_all(self.state.join(part));
         }
         eprintln!("rig: the cluster's logs are in {}", self.logs().display());

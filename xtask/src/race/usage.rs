@@ -19,6 +19,14 @@ impl Usage {
         }
     }
 
+    /// Megabytes at its largest, and processor seconds, both since its start.
+    pub(super) fn whole(pid: u32) -> (f64, f64) {
+        (
+            peak_megabytes(pid).unwrap_or_default(),
+            cpu_seconds(pid).unwrap_or_default(),
+        )
+    }
+
     /// Megabytes at its largest so far, and processor seconds since the beginning of the measurement.
     pub(super) fn finish(&self) -> (f64, f64) {
         let cpu = cpu_seconds(self.pid).unwrap_or_default() - self.cpu_before;

@@ -87,9 +87,7 @@ impl Bench {
             &warm_samples
         };
         let warm_ms = Timing::median(warm_samples);
-        let planned = (self.packing == Packing::Cheapest).then(|| packing::planned(&input.snapshot, &options));
-        let lower_bound_usd_h = planned.as_ref().map(|planned| dollars(planned.report.lower_bound));
-        let plan = planned.map_or_else(|| packing::plan(&input.snapshot, &options), |planned| planned.plan);
+        let packing::Planned { plan, report, .. } = packing::planned(&input.snapshot, &options);
         let ours = Side {
             ms: Timing::median(&samples),
             claims: plan.claims.len(),
@@ -109,7 +107,7 @@ impl Bench {
             warm_ms,
             reference_construct_ms: theirs.iter().map(|plan| plan.construct.ms()).reduce(f64::min),
             reference,
-            lower_bound_usd_h,
+            lower_bound_usd_h: Some(dollars(report.lower_bound)),
         })
     }
 }

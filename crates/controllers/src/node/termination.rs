@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use cloud::{CloudError, NodeClassKind};
 use jiff::Timestamp;
 use model::object::{Node, NodeClaim, NodeName, ObjectKey, Pod, condition};
-use runtime::{ApiError, Delete, Patch, Settings, queue::Backoff};
+use runtime::{ApiError, Delete, Patch, Settings, queue::Backoff, rate::Rate};
 use serde_json::json;
 use state::{Change, State, Transition};
 
@@ -84,6 +84,10 @@ impl Controller for Termination {
 
     fn workers(&self, settings: &Settings) -> usize {
         settings.workers(100, 5000)
+    }
+
+    fn retries(&self, settings: &Settings) -> Option<Rate> {
+        Some(settings.retries(10, (100, 5000)))
     }
 
     fn backoff(&self) -> Backoff {

@@ -21,6 +21,8 @@ pub enum Reason {
     Expired,
     /// Its machine is gone.
     GarbageCollected,
+    /// It is broken.
+    Unhealthy,
 }
 
 impl Reason {
@@ -33,12 +35,13 @@ impl Reason {
             Self::RegistrationTimeout => "registration_timeout",
             Self::Expired => "expired",
             Self::GarbageCollected => "garbage_collected",
+            Self::Unhealthy => "unhealthy",
         }
     }
 
     /// Whether pods may be running on the node by then, so that they are counted too.
     fn disturbs_pods(self) -> bool {
-        matches!(self, Self::Expired | Self::GarbageCollected)
+        matches!(self, Self::Expired | Self::GarbageCollected | Self::Unhealthy)
     }
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn label<'a>(claim: &'a NodeClaim, key: &str) -> &'a str {
 }
 
 /// The `termination_mode` label: how far the claim's grace period lets a drain go.
-fn termination_mode(claim: &NodeClaim) -> &'static str {
+pub(crate) fn termination_mode(claim: &NodeClaim) -> &'static str {
     match claim.spec.termination_grace_period {
         None => "graceful",
         Some(period) if period.as_nanos() <= 0 => "forceful",

@@ -1,15 +1,16 @@
-//! No claim lives longer than its pool allows. Neither budgets nor protections are asked; the drain minds them.
+//! No claim lives longer than its pool allows. Neither budgets nor protections are asked; the drain minds them. Only a
+//! pause of its pool lets it live on.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use model::object::{NodeClaim, ObjectKey, Text};
+use model::object::{NodeClaim, NodePool, ObjectKey, Text};
 use runtime::Settings;
 use state::{Change, State};
 
 use super::{Managed, Reason, changed_claim, ending};
-use crate::{Cluster, Controller, Next, Problem};
+use crate::{Cluster, Controller, Next, Problem, disruption::pause};
 
 /// `nodeclaim.expiration`
 pub struct Expiration {
@@ -53,6 +54,15 @@ fn decide(claim: &NodeClaim, now: Timestamp) -> Decision {
     }
 }
 
+/// How often a claim whose time has come during a pause is looked at.
+const PAUSED: Duration = Duration::from_mins(1);
+
+fn is_paused(cluster: &Cluster, claim: &NodeClaim) -> bool {
+    let pool = claim.node_pool();
+    let pool = pool.and_then(|pool| cluster.get::<NodePool>(&ObjectKey::cluster_scoped(pool.as_str())));
+    pool.is_some_and(|pool| pause::of(&pool, cluster.now()).is_some())
+}
+
 #[async_trait]
 impl Controller for Expiration {
     type Key = Text;
@@ -79,6 +89,7 @@ impl Controller for Expiration {
         match decide(&claim, cluster.now()) {
             Decision::Leave => {}
             Decision::Wait(left) => return Ok(Next::After(left)),
+            Decision::Expire if is_paused(cluster, &claim) => return Ok(Next::After(PAUSED)),
             Decision::Expire => {
                 if ending::end(cluster, &claim, Reason::Expired).await? {
                     tracing::debug!("NodeClaim.name" = %name, "deleting expired nodeclaim");

@@ -11,6 +11,7 @@ mod pass;
 mod pool_health;
 mod registration;
 mod release;
+mod steer;
 mod step;
 mod termination;
 
@@ -18,12 +19,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use model::object::{NodeClaim, NodeName, ObjectKey, ResourceSlice, Text};
-use runtime::{Settings, queue::Backoff};
+use runtime::{Settings, queue::Backoff, rate::Rate};
 use state::{Change, State, Transition};
 
 pub use step::Step;
 
-use self::{memory::Memory, pass::Pass, step::Answer};
+use self::{memory::Memory, pass::Pass, steer::Stages, step::Answer};
 use super::{Managed, ownership};
 use crate::{Cluster, Controller, Next, Problem, node_pool::RegistrationHealth};
 
@@ -32,6 +33,9 @@ pub struct Lifecycle {
     managed: Managed,
     health: Arc<RegistrationHealth>,
     memory: Memory,
+    stages: Stages,
+    /// Held by the claim that writes its pool's health.
+    judging: tokio::sync::Mutex<()>,
 }
 
 impl Lifecycle {
@@ -41,6 +45,8 @@ impl Lifecycle {
             managed,
             health,
             memory: Memory::default(),
+            stages: Stages::default(),
+            judging: tokio::sync::Mutex::default(),
         }
     }
 
@@ -74,6 +80,10 @@ impl Controller for Lifecycle {
         settings.workers(1000, 5000)
     }
 
+    fn retries(&self, settings: &Settings) -> Option<Rate> {
+        Some(settings.retries(10, (1000, 5000)))
+    }
+
     fn backoff(&self) -> Backoff {
         Backoff {
             least: Duration::from_secs(1),
@@ -96,6 +106,7 @@ impl Controller for Lifecycle {
     async fn reconcile(&self, cluster: &Cluster, name: &Text) -> Result<Next, Problem> {
         let Some(claim) = cluster.get::<NodeClaim>(&ObjectKey::cluster_scoped(name)) else {
             self.memory.forget(name);
+            self.stages.forget(name);
             return Ok(Next::Change);
         };
         if !self.managed.claim(&claim) || self.memory.awaits_deletion(&claim) {

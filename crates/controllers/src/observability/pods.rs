@@ -18,7 +18,7 @@ use runtime::{
 };
 use state::{Change, PodTimes, State};
 
-use crate::{Cluster, Controller, Next, Problem};
+use crate::{Cluster, Controller, Next, Problem, steering};
 
 /// Remembers the pods that wait, and measures how long.
 #[derive(Debug, Default)]
@@ -198,14 +198,23 @@ impl Controller for PodMetrics {
     }
 
     async fn reconcile(&self, cluster: &Cluster, key: &ObjectKey) -> Result<Next, Problem> {
-        let seen = cluster.look(|state| Some((state.get::<Pod>(key)?.clone(), state.pod_times(key))));
-        let Some((pod, times)) = seen else {
+        let seen = cluster.look(|state| {
+            let pod = state.get::<Pod>(key)?.clone();
+            let place = steering::place(&pod, state);
+            Some((pod, state.pod_times(key), place))
+        });
+        let Some((pod, times, place)) = seen else {
             self.lock().remove(key);
             return Ok(Next::Change);
         };
         let waiting = self.lock().get(key).copied().unwrap_or_default();
+        let was_unbound = waiting.to_be_bound;
         let (waiting, measured) = decide(&pod, waiting, times.schedulable);
         self.remember(key, waiting);
+        if let Some(place) = place.filter(|_| was_unbound && !waiting.to_be_bound) {
+            let steering = cluster.settings().steering.as_str();
+            cluster.metrics().steering_pods_landed_total.inc([steering, place]);
+        }
         observe(cluster.metrics(), &pod, measured);
         if measured.is_over {
             cluster.fold(|state| {

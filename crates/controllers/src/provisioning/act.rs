@@ -1,5 +1,7 @@
 //! Does what a pass decided: tells, marks, creates.
 
+use std::collections::BTreeSet;
+
 use api::condition::names::capacity_buffer::PROVISIONING;
 use model::{
     object::{Condition, NodePoolName, Pod},
@@ -17,7 +19,7 @@ use crate::{Cluster, Problem, conditions, patch::Lock};
 
 /// Does all steps in order; claims are created together, last.
 pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
-    let mut drafts = Vec::new();
+    let (mut drafts, mut hints) = (Vec::new(), BTreeSet::new());
     for step in steps {
         match step {
             Step::Refuse(refusal) => refuse(cluster, &refusal),
@@ -35,9 +37,11 @@ pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Probl
                 }
                 drafts.push(*draft);
             }
+            Step::Hint(pods) => hints.extend(pods),
         }
     }
     let results = create::all(cluster, drafts, Reason::PROVISIONED).await;
+    cluster.note(|state| hints.iter().for_each(|pod| state.hint_pod(pod)));
     create::problems(&results).map_or(Ok(()), Err)
 }
 
@@ -49,6 +53,13 @@ fn refuse(cluster: &Cluster, refusal: &Unplaced) {
     mark(cluster, &refusal.pod, |state, pod| {
         state.mark_unschedulable(&pod.metadata.key(), cluster.now())
     });
+}
+
+/// Keeps machines that get pods from being disrupted for a while, and tells the pods.
+pub(crate) fn nominate_all(cluster: &Cluster, nominations: Vec<Nomination>) {
+    for nomination in nominations {
+        nominate(cluster, &nomination);
+    }
 }
 
 fn nominate(cluster: &Cluster, nomination: &Nomination) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use api::{
-    annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
+    annotations::{LAUNCH_ATTEMPT, NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
+    finalizers,
     karpenter::NODEPOOL_HASH_VERSION as HASH_VERSION,
     labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
 };
@@ -36,6 +37,8 @@ pub(crate) struct Draft {
     pub pods: Vec<Arc<Pod>>,
     /// The most its node may take of the pool's limits.
     pub most: ResourceList,
+    /// What of the limits is given back once it is up, because it replaces something.
+    pub freed: ResourceList,
 }
 
 /// A pool that the API's own types cannot read, so that its drift hash cannot be told.
@@ -65,6 +68,7 @@ impl Draft {
             seed,
             pods: planned.pods.clone(),
             most,
+            freed: ResourceList::default(),
         }
     }
 
@@ -90,6 +94,7 @@ impl Draft {
             seed,
             pods: Vec::new(),
             most: ResourceList::default(),
+            freed: ResourceList::default(),
         }
     }
 
@@ -146,12 +151,14 @@ pub(crate) fn hash(pool: &NodePool) -> Result<String, Unhashable> {
         })
 }
 
-/// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements.
+/// What every claim of a pool has: labels, annotations, owner and the template's spec, with the pool's requirements. What
+/// must be on record before its launch is there from the beginning: our finalizer, and the number of the attempt.
 pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
     let template = &pool.spec.template;
     let stamps = Map::from_pairs(vec![
         (NODEPOOL_HASH.into(), hash.into()),
         (NODEPOOL_HASH_VERSION.into(), HASH_VERSION.into()),
+        (LAUNCH_ATTEMPT.into(), "1".into()),
     ]);
     let owner = OwnerReference {
         api_version: NodePool::API_VERSION.into(),
@@ -165,6 +172,7 @@ pub(crate) fn of_template(pool: &NodePool, hash: &str) -> NodeClaim {
         labels: merged(&template.metadata.labels, &own_labels(pool)),
         annotations: merged(&template.metadata.annotations, &stamps),
         owner_references: vec![owner].into(),
+        finalizers: vec![finalizers::TERMINATION.into()].into(),
         ..Metadata::default()
     };
     let spec = NodeClaimSpec {

@@ -107,6 +107,11 @@ fn reserve(cluster: &Cluster, draft: &Draft) -> Result<(), NotCreated> {
         if pool.is_static() {
             limits.remove(ResourceName::Nodes.as_str());
         }
+        for (name, amount) in draft.freed.iter() {
+            if let Some(limit) = limits.get(name.as_str()) {
+                limits.set(name.clone(), limit + amount);
+            }
+        }
         state.reserve(&pool.name(), &draft.claim.name(), &draft.most, &limits, now)?;
         Ok(())
     })

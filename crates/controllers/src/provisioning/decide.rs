@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use api::labels::{CAPACITY_TYPE_ON_DEMAND, NODEPOOL};
+use api::labels::NODEPOOL;
 use model::{
-    object::{Node, NodeClaim, NodePool, NodePoolName, Pod, ProviderId, Text},
+    object::{Node, NodeClaim, NodePool, NodePoolName, ObjectKey, Pod, ProviderId, Text},
     plan::{Plan, PlannedClaim, PlannedNode, RefusalKind, Unplaced},
     resources::ResourceList,
     snapshot::Snapshot,
@@ -40,6 +40,8 @@ pub(crate) enum Step {
     Skip(Unhashable),
     /// A claim is to be made.
     Create(Box<Draft>),
+    /// Pods of these claims are to be told where they are meant to run, before their nodes open.
+    Hint(BTreeSet<ObjectKey>),
 }
 
 /// A machine that gets pods.
@@ -70,10 +72,9 @@ pub(crate) struct NoTypes {
 /// their nodes can be released together.
 pub(crate) fn steps(snapshot: &Snapshot, plan: &Plan, dropped: &[DroppedPool], is_steered: bool) -> Vec<Step> {
     let complaints = dropped.iter().filter_map(|dropped| complaint(snapshot, dropped));
-    let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
     let mut steps: Vec<_> = complaints.map(Step::Complain).collect();
     steps.extend(plan.unplaced.iter().cloned().map(Step::Refuse));
-    steps.extend(nominations.map(Step::Nominate));
+    steps.extend(nominations(snapshot, plan).into_iter().map(Step::Nominate));
     steps.extend(of_buffers(snapshot, plan));
     steps.extend(creations(snapshot, &plan.claims, is_steered));
     steps
@@ -95,6 +96,12 @@ fn complaint(snapshot: &Snapshot, dropped: &DroppedPool) -> Option<NoTypes> {
         pool: Arc::clone(pool),
         is_min_values: dropped.is_min_values,
     })
+}
+
+/// The machines of a plan that are there, or on their way, and get pods.
+pub(crate) fn nominations(snapshot: &Snapshot, plan: &Plan) -> Vec<Nomination> {
+    let nominations = plan.existing.iter().filter_map(|node| nomination(snapshot, node));
+    nominations.collect()
 }
 
 fn nomination(snapshot: &Snapshot, planned: &PlannedNode) -> Option<Nomination> {
@@ -127,6 +134,24 @@ fn nomination(snapshot: &Snapshot, planned: &PlannedNode) -> Option<Nomination> 
 }
 
 fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) -> Vec<Step> {
+    let (skipped, drafts) = drafted(snapshot, planned, is_steered);
+    let skipped = skipped.into_iter().map(Step::Skip);
+    skipped
+        .chain(drafts.into_iter().map(|draft| Step::Create(Box::new(draft))))
+        .collect()
+}
+
+/// The claims a plan asks for, all or none of them: a command brings all its replacements.
+pub(crate) fn drafts(
+    snapshot: &Snapshot,
+    planned: &[PlannedClaim],
+    is_steered: bool,
+) -> Result<Vec<Draft>, Unhashable> {
+    let (mut skipped, drafts) = drafted(snapshot, planned, is_steered);
+    skipped.pop().map_or(Ok(drafts), Err)
+}
+
+fn drafted(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) -> (Vec<Unhashable>, Vec<Draft>) {
     let mut hashes: BTreeMap<Text, Result<String, Unhashable>> = BTreeMap::new();
     let mut taken: BTreeSet<Text> = BTreeSet::new();
     let mut forecast = Forecast::new(snapshot.catalog());
@@ -137,7 +162,7 @@ fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) ->
         };
         let hash = hashes.entry(pool.metadata.name.clone()).or_insert_with(|| {
             let hash = claim::hash(pool);
-            skipped.extend(hash.as_ref().err().cloned().map(Step::Skip));
+            skipped.extend(hash.as_ref().err().cloned());
             hash
         });
         let Ok(hash) = hash else { continue };
@@ -153,22 +178,15 @@ fn creations(snapshot: &Snapshot, planned: &[PlannedClaim], is_steered: bool) ->
     if is_steered && drafts.len() > 1 {
         steer(&mut drafts);
     }
-    skipped.extend(drafts.into_iter().map(|(draft, _)| Step::Create(Box::new(draft))));
-    skipped
+    (skipped, drafts.into_iter().map(|(draft, _)| draft).collect())
 }
 
-/// Marks claims as made together. Where some are on demand and others are not, those on demand come last: pods that can
-/// go elsewhere then do not take their room.
+/// Marks claims as made together, and those that the plan wants to come after the others.
 fn steer(drafts: &mut [(Draft, &PlannedClaim)]) {
-    let is_on_demand = |planned: &PlannedClaim| {
-        let launch = planned.cheapest.as_ref();
-        launch.and_then(|launch| launch.capacity_type.as_deref()) == Some(CAPACITY_TYPE_ON_DEMAND)
-    };
     let plan = NameSeed::of(drafts.iter().map(|(draft, _)| &*draft.claim.metadata.name)).name("plan", 0);
-    let is_mixed = drafts.iter().any(|(_, planned)| !is_on_demand(planned));
     for (draft, planned) in drafts {
         draft.annotate(api::annotations::PLAN, &plan);
-        if is_mixed && is_on_demand(planned) {
+        if planned.wave > 0 {
             draft.annotate(api::annotations::RELEASE, "last");
         }
     }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use model::{
-    object::{List, NodePool, ObjectKey, Pod},
+    object::{List, NodeClaim, NodePool, ObjectKey, Pod},
     plan::{Plan, RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
@@ -25,9 +25,9 @@ use tokio::time::Instant;
 use super::{
     act,
     decide::{self, Step},
-    in_flight, is_managed, listed, tell, zone,
+    in_flight, is_managed, listed, nominated, tell, zone,
 };
-use crate::{Cluster, Controller, Next, Problem};
+use crate::{Cluster, Controller, Next, Problem, steering::hint};
 
 /// Plans for pods without a place, and creates what the plan asks for.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ pub struct Provisioner {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Manner {
     pub(super) options: Options,
-    /// Claims of one plan are marked as such.
-    pub(super) is_steered: bool,
+    /// How far pods are led to their nodes: whether claims of one plan are marked as such, and pods told.
+    pub(super) steering: Steering,
 }
 
 /// What a pass came to.
@@ -105,7 +105,7 @@ impl Controller for Provisioner {
         }
         let began = Instant::now();
         let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
-        let (snapshot, manner) = (planned_on(&cluster.snapshot(), cluster), manner(cluster.settings()));
+        let (snapshot, manner) = (planned_on(&going(cluster), cluster), manner(cluster.settings()));
         let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
         let took = began.elapsed();
         depth.end(cluster, &outcome.plan);
@@ -120,13 +120,41 @@ fn manner(settings: &Settings) -> Manner {
         runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
         runtime::settings::Packing::Faithful => packing::Packing::Faithful,
     };
+    let steering = match settings.steering {
+        Steering::Off => packing::Steering::Off,
+        Steering::Release => packing::Steering::Release,
+        Steering::Nominate => packing::Steering::Nominate,
+        Steering::Pin => packing::Steering::Pin,
+    };
     Manner {
         options: Options {
             packing,
+            steering,
             ..Options::default()
         },
-        is_steered: settings.steering != Steering::Off,
+        steering: settings.steering,
     }
+}
+
+/// The snapshot in which claims that are marked for deletion go already: their nodes take no pods, and theirs need a place.
+fn going(cluster: &Cluster) -> Snapshot {
+    let marked: Vec<NodeClaim> = cluster.look(|state| {
+        let claims = state.marked_for_deletion().filter_map(|name| {
+            let claim = state.get::<NodeClaim>(&ObjectKey::cluster_scoped(name.as_str()))?;
+            (!claim.metadata.is_deleting()).then(|| NodeClaim::clone(claim))
+        });
+        claims.collect()
+    });
+    let snapshot = cluster.snapshot();
+    if marked.is_empty() {
+        return snapshot;
+    }
+    let now = snapshot.taken_at();
+    let marked = marked.into_iter().map(|mut claim| {
+        claim.metadata.deletion_timestamp = Some(now);
+        Arc::new(claim)
+    });
+    snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(marked))
 }
 
 /// The snapshot without pools that take no part for reasons the planner does not know.
@@ -152,6 +180,7 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
 
 /// Plans and decides.
 pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
+    let snapshot = &nominated::counted(snapshot);
     let Demand { pods, ignored } = Demand::of(snapshot);
     let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
     let moving = pods.iter().filter(is_moving).count();
@@ -168,7 +197,11 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
     );
     let snapshot = in_flight::counted(snapshot);
     let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, &manner.options);
-    let steps = decide::steps(&snapshot, &plan, &dropped, manner.is_steered);
+    let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
+    if manner.steering >= Steering::Nominate {
+        let hints = hint::worthwhile(&snapshot, &plan);
+        steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));
+    }
     Outcome { pods, plan, steps }
 }
 

@@ -53,8 +53,9 @@ fn pending_pod_becomes_a_claim_with_everything_its_template_and_plan_say() {
             },
             "annotations": {
                 "note": "kept", "karpenter.sh/nodepool-hash": hash, "karpenter.sh/nodepool-hash-version": "v3",
-                "karpenter.sh/nodeclaim-min-values-relaxed": "false",
+                "karpenter.sh/nodeclaim-min-values-relaxed": "false", "dovetail.dev/launch-attempt": "1",
             },
+            "finalizers": ["karpenter.sh/termination"],
             "ownerReferences": [{
                 "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "p", "uid": "p-uid", "blockOwnerDeletion": true,
             }],

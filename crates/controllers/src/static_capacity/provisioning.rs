@@ -99,7 +99,7 @@ impl Controller for StaticProvisioning {
 }
 
 /// The claims to make, as many as the pool's limit on nodes lets us; room is set aside for each.
-fn granted(cluster: &Cluster, pool: &Arc<NodePool>, lacking: usize) -> Result<Vec<Draft>, Problem> {
+pub(crate) fn granted(cluster: &Cluster, pool: &Arc<NodePool>, lacking: usize) -> Result<Vec<Draft>, Problem> {
     let hash = claim::hash(pool).map_err(|error| Problem::Other(error.to_string()))?;
     let limit = pool.spec.limits.get(ResourceName::Nodes.as_str()).map(Quantity::value);
     let now = cluster.now();

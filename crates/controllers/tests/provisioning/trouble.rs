@@ -119,3 +119,46 @@ fn pod(name: &str, uid: &str) -> serde_json::Value {
         ] },
     })
 }
+
+/// What a pod heard of why it has no place.
+fn refusal(world: &World, pod: &str) -> Option<String> {
+    let said = world.said().into_iter();
+    let mut refusals = said.filter(|(reason, object, _)| reason == "FailedScheduling" && object == pod);
+    refusals.next().map(|(_, _, message)| message)
+}
+
+#[tokio::test(start_paused = true)]
+async fn pool_whose_limits_allow_nothing_is_named_to_pods_and_serves_them_once_it_may() {
+    let mut world = World::new();
+    world.pool("none", &json!({ "limits": { "cpu": "0" } }));
+    world.start();
+    world.pending("web", 1);
+    world.until("heard", |world| refusal(world, "web").is_some()).await;
+    let why = refusal(&world, "web").unwrap();
+    assert!(
+        why.contains("all available instance types exceed limits for nodepool (NodePool=none)"),
+        "{why}"
+    );
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(names(&world.claims()), Vec::<String>::new());
+    let raise = |pool: &mut serde_json::Value| pool["spec"]["limits"]["cpu"] = json!("8");
+    world.server.update("NodePool", "none", raise).unwrap();
+    world.until("a claim", |world| world.claims().len() == 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_that_asks_for_a_key_nobody_knows_hears_which_and_holds_up_nobody() {
+    let mut world = World::new();
+    world.pool("p", &json!({}));
+    world.start();
+    let mut odd = pod("odd", "the-odd-pod");
+    odd["spec"]["nodeSelector"] = json!({ "topology.k8s.io/zone": "z" });
+    world.create(odd);
+    world.pending("web", 1);
+    world.until("a claim", |world| world.claims().len() == 1).await;
+    world.until("heard", |world| refusal(world, "odd").is_some()).await;
+    let why = refusal(&world, "odd").unwrap();
+    let key = r#"label "topology.k8s.io/zone" does not have known values (typo of "topology.kubernetes.io/zone"?)"#;
+    assert!(why.contains(key), "{why}");
+    assert_eq!(refusal(&world, "web"), None);
+}

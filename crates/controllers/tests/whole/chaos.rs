@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::random::Random;
+use runtime::{random::Random, settings::Steering};
 use simulator::{ApiServer, Fault, RequestFacts};
 
 use crate::{story::come_and_go, world::on_virtual_time};
@@ -34,7 +34,7 @@ fn a_story_ends_well_whatever_the_api_server_does_for_two_minutes() {
             let random = Random::seeded(seed);
             server.set_faults(move |facts| misbehave(&random, facts));
         };
-        match on_virtual_time(come_and_go(trouble, ApiServer::clear_faults)) {
+        match on_virtual_time(come_and_go(Steering::default(), trouble, ApiServer::clear_faults)) {
             Ok(told) => deaths += told.deaths,
             Err(wrong) => failed.push(format!("seed {seed}: {wrong}")),
         }

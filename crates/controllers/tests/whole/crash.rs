@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use runtime::settings::Steering;
 use simulator::{ApiServer, Fault, RequestFacts};
 
 use crate::{story::come_and_go, world::on_virtual_time};
@@ -12,7 +13,7 @@ fn matters(facts: &RequestFacts) -> bool {
 }
 
 /// The writes of a story in which nothing goes wrong.
-fn writes() -> Vec<String> {
+fn writes(steering: Steering) -> Vec<String> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noting = Arc::clone(&seen);
     let note = move |server: &ApiServer| {
@@ -24,12 +25,12 @@ fn writes() -> Vec<String> {
             Fault::None
         });
     };
-    on_virtual_time(come_and_go(note, |_| {})).unwrap();
+    on_virtual_time(come_and_go(steering, note, |_| {})).unwrap();
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
 /// A run that dies at one write; none when it ends well.
-fn failure(at: usize, what: &str, fault: Fault) -> Option<String> {
+fn failure(steering: Steering, at: usize, what: &str, fault: Fault) -> Option<String> {
     let mut count = 0;
     let crash = move |server: &ApiServer| {
         server.set_faults(move |facts| {
@@ -41,19 +42,20 @@ fn failure(at: usize, what: &str, fault: Fault) -> Option<String> {
             }
         });
     };
-    match on_virtual_time(come_and_go(crash, |_| {})) {
+    match on_virtual_time(come_and_go(steering, crash, |_| {})) {
         Ok(told) if told.deaths == 1 && told.claims_ever == told.nodes_ever => None,
         other => Some(format!("{fault:?} write {} ({what}): {other:?}", at + 1)),
     }
 }
 
-#[test]
-fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
-    let writes = &writes();
+/// Every run that dies at one write of the story and does not end well.
+fn sweep(steering: Steering) {
+    let writes = &writes(steering);
     println!("{} writes: {writes:#?}", writes.len());
     let sweep = |fault: Fault| -> Vec<String> {
         let runs = writes.iter().enumerate();
-        runs.filter_map(|(at, what)| failure(at, what, fault)).collect()
+        runs.filter_map(|(at, what)| failure(steering, at, what, fault))
+            .collect()
     };
     let failed: Vec<String> = std::thread::scope(|scope| {
         let sweeps = [Fault::CrashBefore, Fault::CrashAfter].map(|fault| scope.spawn(move || sweep(fault)));
@@ -66,4 +68,14 @@ fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
         failed.len(),
         failed.join("\n")
     );
+}
+
+#[test]
+fn a_story_ends_well_whichever_write_the_autoscaler_dies_at() {
+    sweep(Steering::default());
+}
+
+#[test]
+fn a_story_ends_well_too_when_the_autoscaler_dies_binding_pods_itself() {
+    sweep(Steering::Pin);
 }

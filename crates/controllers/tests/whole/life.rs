@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cloud_kwok::{Kwok, Offers};
 use controllers::{Cluster, Parts, watches::Watches};
-use runtime::{Api, Engine, Metrics, Recorder, Settings, event};
+use runtime::{Api, Engine, Recorder, event};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::world::World;
@@ -24,8 +24,8 @@ impl Process {
             clock: world.clock.clone(),
             engine: Engine::Inline,
             recorder,
-            metrics: Arc::new(Metrics::default()),
-            settings: Arc::new(Settings::default()),
+            metrics: Arc::clone(&world.metrics),
+            settings: Arc::new(world.settings.clone()),
         }));
         let controllers = controllers::all(&cluster);
         let mut tasks = JoinSet::new();

@@ -7,9 +7,11 @@
     reason = "the whole target is a test"
 )]
 
+mod bad_days;
 mod chaos;
 mod crash;
 mod invariant;
 mod life;
+mod steering;
 mod story;
 mod world;

@@ -1,5 +1,6 @@
 //! A life of a fleet: pods come, nodes come for them, the pool goes, nodes go.
 
+use runtime::settings::Steering;
 use simulator::ApiServer;
 
 use crate::{
@@ -19,8 +20,12 @@ pub(crate) struct Told {
 }
 
 /// Two pods that may not share a node come, run, and their pool is deleted. `trouble` begins with the pods.
-pub(crate) async fn come_and_go(trouble: impl FnOnce(&ApiServer), calm: impl Fn(&ApiServer)) -> Result<Told, String> {
-    let mut world = World::new();
+pub(crate) async fn come_and_go(
+    steering: Steering,
+    trouble: impl FnOnce(&ApiServer),
+    calm: impl Fn(&ApiServer),
+) -> Result<Told, String> {
+    let mut world = World::new(steering);
     world.add_pool("default");
     trouble(&world.server);
     let mut life = Life::begin(&world);
@@ -57,13 +62,13 @@ pub(crate) async fn come_and_go(trouble: impl FnOnce(&ApiServer), calm: impl Fn(
 
 #[test]
 fn pods_get_nodes_and_a_deleted_pool_takes_its_nodes_with_it() {
-    let told = on_virtual_time(come_and_go(|_| {}, |_| {}));
-    assert_eq!(
-        told,
-        Ok(Told {
+    for steering in [Steering::Off, Steering::Release, Steering::Nominate, Steering::Pin] {
+        let told = on_virtual_time(come_and_go(steering, |_| {}, |_| {}));
+        let expected = Told {
             deaths: 0,
             claims_ever: PODS,
-            nodes_ever: PODS
-        })
-    );
+            nodes_ever: PODS,
+        };
+        assert_eq!(told, Ok(expected), "{steering:?}");
+    }
 }

@@ -1,25 +1,41 @@
 //! The cluster around the autoscaler: an API server, stand-ins for the rest, and what users put into it.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
-use runtime::Clock;
+use jiff::SignedDuration;
+use runtime::{Clock, Metrics, Settings, settings::Steering};
 use serde_json::{Value, json};
 use simulator::{ApiServer, Change, Resource, Running, Standins};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub(crate) struct World {
     pub(crate) server: ApiServer,
+    /// The autoscaler's clock; the cluster has its own.
     pub(crate) clock: Clock,
+    ahead: Arc<AtomicI64>,
+    /// How every process runs.
+    pub(crate) settings: Settings,
+    /// What all processes count together.
+    pub(crate) metrics: Arc<Metrics>,
     changes: UnboundedReceiver<Change>,
     _standins: Running,
 }
 
 impl World {
     /// An empty cluster. To be made inside a runtime.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(steering: Steering) -> Self {
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         let telling = clock.clone();
         let server = ApiServer::new(move || telling.now());
+        let ahead = Arc::new(AtomicI64::new(0));
+        let seconds = Arc::clone(&ahead);
+        let ours = Clock::told_by(move || clock.now() + SignedDuration::from_secs(seconds.load(Ordering::Relaxed)));
         let custom = [
             ("karpenter.sh", "nodepools", "NodePool"),
             ("karpenter.sh", "nodeclaims", "NodeClaim"),
@@ -36,10 +52,21 @@ impl World {
         let standins = Standins::default().start(&server);
         Self {
             server,
-            clock,
+            clock: ours,
+            ahead,
+            settings: Settings {
+                steering,
+                ..Settings::default()
+            },
+            metrics: Arc::default(),
             changes,
             _standins: standins,
         }
+    }
+
+    /// From now on, the autoscaler's clock is ahead of the cluster's, or behind it.
+    pub(crate) fn set_clock_ahead(&self, seconds: i64) {
+        self.ahead.store(seconds, Ordering::Relaxed);
     }
 
     /// A pool of kwok's Linux types, ready to be launched from.
@@ -68,6 +95,18 @@ impl World {
             "status": {"conditions": [ready("ValidationSucceeded"), ready("NodeClassReady"), ready("Ready")]},
         });
         self.server.create(pool).unwrap();
+    }
+
+    /// Pods of a shape, anywhere.
+    pub(crate) fn add_shape(&self, name: &str, replicas: u64, cpu: &str, memory: &str) {
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]},
+            }},
+        });
+        self.server.create(set).unwrap();
     }
 
     /// Pods of one CPU each that may not share a node.

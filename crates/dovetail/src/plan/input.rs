@@ -75,7 +75,7 @@ fn read_dump(args: &Args, taken_at: Timestamp) -> Result<(Snapshot, dump::Report
     })
 }
 
-fn source(path: &Path) -> Source {
+pub(crate) fn source(path: &Path) -> Source {
     if path.as_os_str() == "-" {
         return Source::Stream("standard input".into(), Box::new(std::io::stdin()));
     }

@@ -80,6 +80,8 @@ fn claim(pool: &str, launch: (&str, &str, &str, &str), pods: Vec<Arc<Pod>>) -> P
         requests,
         labels: List::default(),
         annotations: List::default(),
+        wave: 0,
+        nominated: Vec::new(),
     }
 }
 
@@ -115,6 +117,7 @@ fn planned() -> Planned {
                 pods: vec![pod("shop", "mailer-1", "StatefulSet/mailer", "1", "2Gi")],
             }],
             unplaced: vec![unplaced(gpu("train-5f7-aa")), unplaced(gpu("train-5f7-bb"))],
+            order: Vec::new(),
         },
         lower_bound: Some("0.8".parse().unwrap()),
         upstream: Some(Upstream {

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
-use cloud::CloudProvider;
+use cloud::{Call, CallObserver, CloudProvider, Metered};
 use cloud_kwok::{Kwok, Offers};
 use controllers::{Cluster, Parts, watches::Watches};
 use runtime::{
@@ -32,6 +32,7 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     let api = connect(process, edge).await?;
     let (recorder, events) = Recorder::new(1024);
     let cloud = provider(process, &api)?;
+    let cloud = Arc::new(Metered::new(cloud, Arc::new(CloudCalls::new(&process.metrics))));
     let cluster = Arc::new(Cluster::new(Parts {
         api: api.clone(),
         cloud,
@@ -111,6 +112,39 @@ fn provider(process: &Process, api: &Api) -> anyhow::Result<Arc<dyn CloudProvide
         Offers::from_json(&text).with_context(|| format!("--instance-types-file-path {path:?}"))?
     };
     Ok(Arc::new(Kwok::new(api.clone(), process.clock.clone(), offers)))
+}
+
+/// Counts what the cloud is asked, and for which controller.
+struct CloudCalls {
+    metrics: Arc<Metrics>,
+    began: tokio::time::Instant,
+}
+
+impl CloudCalls {
+    fn new(metrics: &Arc<Metrics>) -> Self {
+        Self {
+            metrics: Arc::clone(metrics),
+            began: tokio::time::Instant::now(),
+        }
+    }
+}
+
+impl CallObserver for CloudCalls {
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn called(&self, call: &Call<'_>) {
+        let controller = controllers::current();
+        let labels = [controller, call.method, call.provider];
+        self.metrics
+            .cloudprovider_duration_seconds
+            .observe(labels, call.took.as_secs_f64());
+        if let Some(error) = call.error {
+            let labels = [controller, call.method, call.provider, error, call.node_pool];
+            self.metrics.cloudprovider_errors_total.inc(labels);
+        }
+    }
 }
 
 /// Counts requests as client-go does.

@@ -21,6 +21,13 @@ const REBOOT_FENCE: TaintView<'static> = TaintView {
     effect: "NoSchedule",
 };
 
+/// Holds a node for as long as its pods are bound by us.
+const PIN_FENCE: TaintView<'static> = TaintView {
+    key: taints::PINNING,
+    value: "",
+    effect: "NoSchedule",
+};
+
 /// A machine of the cluster: its node, its claim, or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Member<'a> {
@@ -173,5 +180,6 @@ fn holds(claim: &NodeClaim, condition: &str) -> bool {
 
 fn is_passing(taint: TaintView<'_>, claim: &NodeClaim) -> bool {
     let mut startup = claim.spec.startup_taints.iter();
-    taint.is_known_ephemeral() || taint.matches(REBOOT_FENCE) || startup.any(|startup| startup.view().matches(taint))
+    let is_ours = taint.matches(REBOOT_FENCE) || taint.matches(PIN_FENCE);
+    taint.is_known_ephemeral() || is_ours || startup.any(|startup| startup.view().matches(taint))
 }

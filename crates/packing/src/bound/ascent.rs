@@ -1,11 +1,12 @@
 //! Which values prove most? A search that mends given values, and then lifts what can be lifted.
 //!
 //! Mending never lowers the bound of values that are right already, so rounds of it climb. Only the prices of offers
-//! that hold some value down are worth improving.
+//! that hold some value down are worth improving. The search looks at a part of the offers, no two of which are nearly
+//! alike; in the end values are mended by all of them.
 
 use super::{
     need::Need,
-    node::{Market, Node, Prices, dot},
+    node::{Costs, Market, Node, Prices, dot},
 };
 use crate::cost::{WIDTH, as_score};
 
@@ -21,7 +22,11 @@ pub(super) struct Proof {
 }
 
 /// Rounds of mending from each start.
+const FIRST_ROUNDS: usize = 2;
+/// Rounds from the best of them, while they help.
 const ROUNDS: usize = 12;
+/// A round that lifts the bound by less than this share ends the search.
+const LIFT: f64 = 5e-4;
 /// Offers whose prices are improved in a round: those that hold most value down.
 const IMPROVED: usize = 6;
 /// Halvings in a search along a line.
@@ -29,16 +34,19 @@ const HALVINGS: usize = 8;
 
 /// The best proof found.
 pub(super) fn ascend(market: &Market, needs: &[Need], starts: &[Vec<f64>]) -> Proof {
-    let plain = vec![0.0; needs.len()];
-    let mut best = Climb::new(market, needs, plain).run();
-    for start in starts {
-        let values = per_need(needs, start);
-        let found = Climb::new(market, needs, values).run();
-        if found.bound > best.bound {
-            best = found;
+    let plain = std::iter::once(vec![0.0; needs.len()]);
+    let learnt = starts.iter().map(|start| per_need(needs, start));
+    let mut best: Option<Climb<'_>> = None;
+    for values in plain.chain(learnt) {
+        let mut climb = Climb::new(market, needs, values);
+        climb.rounds(FIRST_ROUNDS);
+        if best.as_ref().is_none_or(|best| climb.sum() > best.sum()) {
+            best = Some(climb);
         }
     }
-    best.proof
+    let mut best = best.unwrap_or_else(|| Climb::new(market, needs, Vec::new()));
+    best.rounds(ROUNDS);
+    best.finish()
 }
 
 /// The mean value of the pods of each need.
@@ -55,47 +63,85 @@ fn per_need(needs: &[Need], classes: &[f64]) -> Vec<f64> {
     needs.iter().map(value).collect()
 }
 
-struct Found {
-    bound: f64,
-    proof: Proof,
-}
-
+/// A search under way.
 struct Climb<'a> {
     market: &'a Market,
     needs: &'a [Need],
     values: Vec<f64>,
+    /// Positions of the offers looked at, and the prices of each.
+    offers: Vec<usize>,
     prices: Vec<Prices>,
+    costs: Costs,
 }
 
 impl<'a> Climb<'a> {
     fn new(market: &'a Market, needs: &'a [Need], values: Vec<f64>) -> Self {
-        let first = |node: &Node| cheapest(market, node, &values, single_prices(node));
-        let prices = market.offers.iter().map(first).collect();
+        let mut costs = Costs::new();
+        let offers = market.searched.clone();
+        let first = |at: &usize| {
+            let node = &market.offers[*at];
+            cheapest(market, node, &values, &single_prices(node), &mut costs).1
+        };
+        let prices = offers.iter().map(first).collect();
         Self {
             market,
             needs,
             values,
+            offers,
             prices,
+            costs,
         }
     }
 
-    fn run(mut self) -> Found {
-        for _ in 0..ROUNDS {
+    /// Mends and improves, until it hardly helps any more.
+    fn rounds(&mut self, most: usize) {
+        let mut before = 0.0;
+        for _ in 0..most {
             let holders = self.mend();
-            for &(_, offer) in holders.iter().take(IMPROVED) {
-                self.improve(offer);
+            let sum = self.sum();
+            if sum <= before * (1.0 + LIFT) {
+                return;
             }
+            before = sum;
+            self.improve(&holders);
         }
         self.mend();
+    }
+
+    /// All values together: the bound, if it were not for rooms.
+    fn sum(&self) -> f64 {
+        let pods = self.needs.iter().zip(&self.values);
+        pods.map(|(need, value)| as_score(need.count()) * value).sum()
+    }
+
+    /// Takes the offers left out so far in, under prices of those looked at.
+    fn finish(mut self) -> Proof {
+        let known: Vec<Prices> = std::mem::take(&mut self.prices);
+        let neighbours = |at: usize| {
+            let next = self.offers.partition_point(|offer| *offer < at);
+            known[next.saturating_sub(1)..known.len().min(next + 1)].to_vec()
+        };
+        let mut prices = Vec::with_capacity(self.market.offers.len());
+        for (at, node) in self.market.offers.iter().enumerate() {
+            let candidates = if let Ok(known_at) = self.offers.binary_search(&at) {
+                vec![known[known_at]]
+            } else {
+                let mut candidates = neighbours(at);
+                candidates.extend(single_prices(node));
+                candidates
+            };
+            prices.push(cheapest(self.market, node, &self.values, &candidates, &mut self.costs).1);
+        }
+        self.offers = (0..self.market.offers.len()).collect();
+        self.prices = prices;
+        let holders = self.mend();
+        self.improve(&holders);
+        self.mend();
         let room_prices = self.room_prices();
-        let bound = self.bound(&room_prices);
-        Found {
-            bound,
-            proof: Proof {
-                values: self.values,
-                prices: self.prices,
-                room_prices,
-            },
+        Proof {
+            values: self.values,
+            prices: self.prices,
+            room_prices,
         }
     }
 
@@ -103,15 +149,16 @@ impl<'a> Climb<'a> {
     /// the values of how many pods, most first.
     fn mend(&mut self) -> Vec<(f64, usize)> {
         let mut mended = vec![(f64::MAX, usize::MAX); self.values.len()];
-        for (at, node) in self.market.offers.iter().enumerate() {
-            let prices = &mut self.prices[at];
-            let (worth, _) = node.worth(self.market, &self.values, prices);
+        for (at, offer) in self.offers.iter().enumerate() {
+            let (node, prices) = (&self.market.offers[*offer], &mut self.prices[at]);
+            self.market.costs(prices, &mut self.costs);
+            let worth = node.worth(self.market, &self.values, prices, &self.costs);
             let scale = as_score(node.price) / worth;
             for price in prices.iter_mut() {
                 *price *= scale;
             }
             for open in &node.open {
-                let value = (scale * self.values[open.need]).max(dot(prices, &self.market.weights[open.need]));
+                let value = scale * self.values[open.need].max(self.costs[open.shape]);
                 if value < mended[open.need].0 {
                     mended[open.need] = (value, at);
                 }
@@ -123,7 +170,7 @@ impl<'a> Climb<'a> {
     }
 
     fn holders(&self, mended: &[(f64, usize)]) -> Vec<(f64, usize)> {
-        let mut held = vec![0.0; self.market.offers.len()];
+        let mut held = vec![0.0; self.offers.len()];
         for (need, (value, at)) in self.needs.iter().zip(mended) {
             if let Some(held) = held.get_mut(*at) {
                 *held += value * as_score(need.count());
@@ -139,31 +186,51 @@ impl<'a> Climb<'a> {
         holders
     }
 
-    /// Looks for better prices of an offer, and tries them on all others.
-    fn improve(&mut self, offer: usize) {
-        let node = &self.market.offers[offer];
-        let found = better_prices(self.market, node, &self.values, self.prices[offer]);
-        self.prices[offer] = found;
-        for (node, prices) in self.market.offers.iter().zip(&mut self.prices) {
-            *prices = cheapest(self.market, node, &self.values, vec![*prices, found]);
+    /// Looks for better prices of the offers that hold most down, and tries them on all others.
+    fn improve(&mut self, holders: &[(f64, usize)]) {
+        let Self {
+            market,
+            values,
+            offers,
+            prices,
+            costs,
+            ..
+        } = self;
+        let mut found = Vec::with_capacity(IMPROVED);
+        for &(_, at) in holders.iter().take(IMPROVED) {
+            let node = &market.offers[offers[at]];
+            prices[at] = better_prices(market, node, values, prices[at], costs);
+            found.push(prices[at]);
+        }
+        let of_found: Vec<Costs> = found
+            .iter()
+            .map(|prices| {
+                market.costs(prices, costs);
+                costs.clone()
+            })
+            .collect();
+        for (offer, prices) in offers.iter().zip(prices) {
+            let node = &market.offers[*offer];
+            market.costs(prices, costs);
+            let mut least = node.worth(market, values, prices, costs);
+            for (rival, costs) in found.iter().zip(&of_found) {
+                let worth = node.worth(market, values, rival, costs);
+                if worth < least {
+                    (least, *prices) = (worth, *rival);
+                }
+            }
         }
     }
 
-    fn room_prices(&self) -> Vec<Prices> {
+    fn room_prices(&mut self) -> Vec<Prices> {
+        let Self {
+            market, values, costs, ..
+        } = self;
         let better = |(node, _): &(Node, u32)| {
-            let first = cheapest(self.market, node, &self.values, single_prices(node));
-            better_prices(self.market, node, &self.values, first)
+            let (_, first) = cheapest(market, node, values, &single_prices(node), costs);
+            better_prices(market, node, values, first, costs)
         };
-        self.market.rooms.iter().map(better).collect()
-    }
-
-    fn bound(&self, room_prices: &[Prices]) -> f64 {
-        let pods = self.needs.iter().zip(&self.values);
-        let values: f64 = pods.map(|(need, value)| as_score(need.count()) * value).sum();
-        let rooms = self.market.rooms.iter().zip(room_prices);
-        let taken =
-            rooms.map(|((node, count), prices)| f64::from(*count) * node.worth(self.market, &self.values, prices).0);
-        values - taken.sum::<f64>()
+        market.rooms.iter().map(better).collect()
     }
 }
 
@@ -183,20 +250,23 @@ fn single_prices(node: &Node) -> Vec<Prices> {
 }
 
 /// The prices by which the node holds least for their own money: what counts is where prices lead once they are scaled.
-fn cheapest(market: &Market, node: &Node, values: &[f64], candidates: Vec<Prices>) -> Prices {
-    let worth = |prices: &Prices| node.worth(market, values, prices).0;
-    let best = candidates
-        .into_iter()
-        .map(|prices| (worth(&prices), prices))
-        .min_by(|a, b| a.0.total_cmp(&b.0));
-    best.map_or([0.0; WIDTH], |(_, prices)| prices)
+fn cheapest(market: &Market, node: &Node, values: &[f64], candidates: &[Prices], costs: &mut Costs) -> (f64, Prices) {
+    let mut best = (f64::INFINITY, [0.0; WIDTH]);
+    for prices in candidates {
+        market.costs(prices, costs);
+        let worth = node.worth(market, values, prices, costs);
+        if worth < best.0 {
+            best = (worth, *prices);
+        }
+    }
+    best
 }
 
 /// Prices by which the node holds less: a few searches along lines from the prices given.
-fn better_prices(market: &Market, node: &Node, values: &[f64], mut prices: Prices) -> Prices {
+fn better_prices(market: &Market, node: &Node, values: &[f64], mut prices: Prices, costs: &mut Costs) -> Prices {
     for _ in 0..2 {
         for direction in directions(node, &prices) {
-            prices = along(market, node, values, prices, &direction);
+            prices = along(market, node, values, prices, &direction, costs);
         }
     }
     prices
@@ -221,16 +291,23 @@ fn directions(node: &Node, prices: &Prices) -> Vec<Prices> {
 }
 
 /// The lowest point on a line, by halving where the slope changes sign; what a node holds is convex in its prices.
-fn along(market: &Market, node: &Node, values: &[f64], prices: Prices, direction: &Prices) -> Prices {
+fn along(
+    market: &Market,
+    node: &Node,
+    values: &[f64],
+    prices: Prices,
+    direction: &Prices,
+    costs: &mut Costs,
+) -> Prices {
     let money = dot(&prices, &node.room);
     let unit = dot(&direction.map(f64::abs), &node.room);
     if money <= 0.0 || unit <= 0.0 {
         return prices;
     }
     let at = |step: f64| -> Prices { std::array::from_fn(|r| (prices[r] + step * direction[r]).max(0.0)) };
-    let falls = |step: f64| {
-        let (_, slope) = node.worth(market, values, &at(step));
-        dot(&slope, direction) < 0.0
+    let mut falls = |step: f64| {
+        market.costs(&at(step), costs);
+        dot(&node.slope(market, values, costs), direction) < 0.0
     };
     let reach = money / unit;
     let (mut low, mut high) = if falls(0.0) { (0.0, reach) } else { (-reach, 0.0) };
@@ -238,11 +315,5 @@ fn along(market: &Market, node: &Node, values: &[f64], prices: Prices, direction
         let middle = f64::midpoint(low, high);
         if falls(middle) { low = middle } else { high = middle }
     }
-    let candidates = [prices, at(low), at(high)];
-    let worth = |prices: &Prices| node.worth(market, values, prices).0;
-    let best = candidates
-        .iter()
-        .map(|prices| (worth(prices), prices))
-        .min_by(|a, b| a.0.total_cmp(&b.0));
-    best.map_or(prices, |(_, best)| *best)
+    cheapest(market, node, values, &[prices, at(low), at(high)], costs).1
 }

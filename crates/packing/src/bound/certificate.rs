@@ -65,9 +65,10 @@ fn most(market: &Market, node: &Node, values: &[i128], prices: &Prices) -> i128 
             .map(|(price, amount)| price.saturating_mul(i128::from(*amount)))
             .sum()
     };
+    let costs: Vec<i128> = market.requests.iter().map(|requests| cost(&requests.0)).collect();
     let mut worth = cost(&node.allocatable.0.map(|amount| amount.max(0)));
-    for run in node.open.chunk_by(|a, b| a.group.is_some() && a.group == b.group) {
-        let extra = |open: &Open| (values[open.need] * FINE - cost(&market.requests[open.need].0)).max(0);
+    for run in node.open.chunk_by(|a, b| a.group == b.group) {
+        let extra = |open: &Open| (values[open.need] * FINE - costs[open.shape]).max(0);
         let each: i128 = run.iter().map(|open| i128::from(open.most) * extra(open)).sum();
         let largest = run.iter().map(extra).max().unwrap_or(0);
         let shared = run

@@ -15,14 +15,16 @@ pub(super) type Prices = [f64; WIDTH];
 pub(super) struct Market {
     /// Offers.
     pub offers: Vec<Node>,
+    /// Positions of the offers a search looks at; the others are nearly like one of them, and come in at its end.
+    pub searched: Vec<usize>,
     /// Room there is, with how many nodes have it.
     pub rooms: Vec<(Node, u32)>,
     /// At most so many pods of each group on a node.
     pub group_max: Vec<u32>,
-    /// What a pod of each need asks for.
+    /// What pods of each shape ask for.
     pub requests: Vec<Amounts>,
     /// The same, for the search.
-    pub weights: Vec<Prices>,
+    pub shapes: Vec<Prices>,
 }
 
 /// A node and who may use it.
@@ -43,11 +45,16 @@ pub(super) struct Node {
 pub(super) struct Open {
     /// Its position.
     pub need: usize,
+    /// Its shape.
+    pub shape: usize,
     /// How many pods of it go on one node.
     pub most: u32,
     /// The group it shares a limit in.
     pub group: Option<usize>,
 }
+
+/// What a pod of each shape costs by some prices.
+pub(super) type Costs = Vec<f64>;
 
 impl Market {
     /// What is for sale and what there is.
@@ -55,11 +62,20 @@ impl Market {
         let kinds: Vec<Kind> = (0..problem.reaches.len())
             .map(|reach| Kind { reach, zone: None })
             .collect();
+        let shapes = Shapes::of(needs);
         let listed = markets(problem, &kinds, |offer| Some(problem.offers[offer].price));
-        let offers = listed.iter().flat_map(|market| {
-            let node = |it: &crate::cost::Listing| Node::new(needs, &market.kinds, it.allocatable, it.price);
-            market.offers.iter().map(node)
-        });
+        let (mut offers, mut searched) = (Vec::new(), Vec::new());
+        for market in &listed {
+            for (at, it) in market.offers.iter().enumerate() {
+                let node = Node::new(needs, &shapes, &market.kinds, it.allocatable, it.price);
+                if !node.open.is_empty() {
+                    if market.searched.binary_search(&at).is_ok() {
+                        searched.push(offers.len());
+                    }
+                    offers.push(node);
+                }
+            }
+        }
         let mut rooms: BTreeMap<(BitSet, Amounts), u32> = BTreeMap::new();
         for (at, room) in problem.rooms.iter().enumerate() {
             let kinds = signature(&kinds, |kind| kind.has_room(problem, at));
@@ -67,39 +83,70 @@ impl Market {
         }
         let rooms = rooms
             .into_iter()
-            .map(|((kinds, free), count)| (Node::new(needs, &kinds, free, 0), count));
+            .map(|((kinds, free), count)| (Node::new(needs, &shapes, &kinds, free, 0), count));
         Self {
-            offers: offers.filter(|node| !node.open.is_empty()).collect(),
+            offers,
+            searched,
             rooms: rooms.filter(|(node, _)| !node.open.is_empty()).collect(),
             group_max: problem.groups.iter().map(|group| group.max).collect(),
-            requests: needs.iter().map(|need| need.requests).collect(),
-            weights: needs.iter().map(|need| as_weights(&need.requests)).collect(),
+            shapes: shapes.requests.iter().map(as_weights).collect(),
+            requests: shapes.requests,
         }
+    }
+
+    /// What a pod of each shape costs by these prices.
+    pub(super) fn costs(&self, prices: &Prices, costs: &mut Costs) {
+        costs.clear();
+        costs.extend(self.shapes.iter().map(|weights| dot(prices, weights)));
     }
 }
 
-impl Market {
-    /// What a pod is worth beyond the price of what it uses.
-    fn extra(&self, open: &Open, values: &[f64], prices: &Prices) -> f64 {
-        values[open.need] - dot(prices, &self.weights[open.need])
+/// The different requests of needs, and the needs in the order nodes list them.
+struct Shapes {
+    requests: Vec<Amounts>,
+    /// Need, shape, group, and the most pods of it on one node.
+    needs: Vec<(usize, usize, Option<usize>, u32)>,
+}
+
+impl Shapes {
+    fn of(needs: &[Need]) -> Self {
+        let mut numbers: BTreeMap<Amounts, usize> = BTreeMap::new();
+        let mut requests = Vec::new();
+        let listed = needs.iter().enumerate().map(|(at, need)| {
+            let shape = *numbers.entry(need.requests).or_insert_with(|| {
+                requests.push(need.requests);
+                requests.len() - 1
+            });
+            let most = u32::try_from(need.count()).unwrap_or(u32::MAX).min(need.per_node);
+            (at, shape, need.group, most)
+        });
+        let mut needs: Vec<_> = listed.collect();
+        needs.sort_by_key(|(need, _, group, _)| (*group, *need));
+        Self { requests, needs }
     }
 }
 
 impl Node {
-    fn new(needs: &[Need], reaches: &BitSet, allocatable: Amounts, price: u64) -> Self {
-        let open = |(at, need): (usize, &Need)| {
-            let reached = u32::try_from(need.reach).is_ok_and(|reach| reaches.contains(reach));
-            let fits = need.requests.fits(&allocatable);
-            let most = need.requests.times_in(&allocatable).min(need.per_node);
-            let most = most.min(u32::try_from(need.count()).unwrap_or(u32::MAX));
-            (reached && fits && most > 0).then_some(Open {
-                need: at,
-                most,
-                group: need.group,
-            })
+    fn new(needs: &[Need], shapes: &Shapes, reaches: &BitSet, allocatable: Amounts, price: u64) -> Self {
+        let times = |requests: &Amounts| {
+            if requests.fits(&allocatable) {
+                requests.times_in(&allocatable)
+            } else {
+                0
+            }
         };
-        let mut open: Vec<Open> = needs.iter().enumerate().filter_map(open).collect();
-        open.sort_by_key(|open| (open.group, open.need));
+        let times: Vec<u32> = shapes.requests.iter().map(times).collect();
+        let open = shapes.needs.iter().filter_map(|&(need, shape, group, most)| {
+            let most = most.min(times[shape]);
+            let is_reached = u32::try_from(needs[need].reach).is_ok_and(|reach| reaches.contains(reach));
+            (most > 0 && is_reached).then_some(Open {
+                need,
+                shape,
+                most,
+                group,
+            })
+        });
+        let open = open.collect();
         Self {
             allocatable,
             price,
@@ -108,33 +155,41 @@ impl Node {
         }
     }
 
-    /// The most the node can hold at these values by these prices, and how that changes with the prices.
-    pub(super) fn worth(&self, market: &Market, values: &[f64], prices: &Prices) -> (f64, Prices) {
-        let (mut worth, mut slope) = (dot(prices, &self.room), self.room);
-        for run in self.open.chunk_by(|a, b| a.group.is_some() && a.group == b.group) {
-            let gain = Gain::of(market, run, values, prices);
-            worth += gain.value;
-            gain.bend(market, run, values, prices, &mut slope);
+    /// The most the node can hold at these values by these prices, by which pods cost so much.
+    pub(super) fn worth(&self, market: &Market, values: &[f64], prices: &Prices, costs: &Costs) -> f64 {
+        let gains = self.runs().map(|run| Gain::of(market, run, values, costs).value);
+        dot(prices, &self.room) + gains.sum::<f64>()
+    }
+
+    /// How that changes with the prices.
+    pub(super) fn slope(&self, market: &Market, values: &[f64], costs: &Costs) -> Prices {
+        let mut slope = self.room;
+        for run in self.runs() {
+            Gain::of(market, run, values, costs).bend(market, run, values, costs, &mut slope);
         }
-        (worth, slope)
+        slope
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &[Open]> {
+        self.open.chunk_by(|a, b| a.group == b.group)
     }
 }
 
-/// What needs of one group, or a need without, add to a node beyond the price of what they use.
+/// What needs of one group, or needs without one, add to a node beyond the price of what they use.
 struct Gain {
     value: f64,
-    /// The group's limit holds, and is used up by the need that gains most per pod: that need, how many pods.
+    /// The group's limit holds, and is used up by the shape that gains most per pod: that shape, how many pods.
     limited: Option<(usize, f64)>,
 }
 
 impl Gain {
-    fn of(market: &Market, run: &[Open], values: &[f64], prices: &Prices) -> Self {
+    fn of(market: &Market, run: &[Open], values: &[f64], costs: &Costs) -> Self {
         let (mut each, mut best) = (0.0, (0.0, 0));
         for open in run {
-            let extra = market.extra(open, values, prices);
+            let extra = values[open.need] - costs[open.shape];
             if extra > 0.0 {
                 each += f64::from(open.most) * extra;
-                best = if extra > best.0 { (extra, open.need) } else { best };
+                best = if extra > best.0 { (extra, open.shape) } else { best };
             }
         }
         let max = run
@@ -154,17 +209,17 @@ impl Gain {
     }
 
     /// Takes what the pods behind the gain use off the slope.
-    fn bend(&self, market: &Market, run: &[Open], values: &[f64], prices: &Prices, slope: &mut Prices) {
-        let mut take = |need: usize, pods: f64| {
-            for (slope, weight) in slope.iter_mut().zip(&market.weights[need]) {
+    fn bend(&self, market: &Market, run: &[Open], values: &[f64], costs: &Costs, slope: &mut Prices) {
+        let mut take = |shape: usize, pods: f64| {
+            for (slope, weight) in slope.iter_mut().zip(&market.shapes[shape]) {
                 *slope -= pods * weight;
             }
         };
         match self.limited {
-            Some((need, pods)) => take(need, pods),
+            Some((shape, pods)) => take(shape, pods),
             None => {
-                for open in run.iter().filter(|open| market.extra(open, values, prices) > 0.0) {
-                    take(open.need, f64::from(open.most));
+                for open in run.iter().filter(|open| values[open.need] - costs[open.shape] > 0.0) {
+                    take(open.shape, f64::from(open.most));
                 }
             }
         }

@@ -33,8 +33,7 @@ fn cheaper(space: &Space, market: &Market, node: &Bought, need: &Amounts) -> Opt
         market.limited_pool.is_none() || space.problem.offers[offer.offer].capacity.fits(&mine.capacity)
     };
     let affordable = market
-        .offers
-        .iter()
+        .that_may_hold(need)
         .take_while(|offer| offer.price < node.listing.price);
     let mut enough = affordable.filter(|offer| need.fits(&offer.allocatable) && keeps_limit(offer));
     enough.next().copied()

@@ -224,7 +224,9 @@ impl<'a> Knapsack<'a> {
         live: &mut Vec<(usize, usize)>,
     ) -> Option<usize> {
         self.steps += live.len();
+        let lanes = self.space.lanes;
         let scale = inverse(&self.free);
+        let scale = &scale[..lanes];
         let mut best: Option<(f64, usize)> = None;
         live.retain_mut(|(at, cursor)| {
             let lane_shape = &lane.shapes[*at];
@@ -242,12 +244,8 @@ impl<'a> Knapsack<'a> {
             let Some(&item) = lane_shape.items.get(*cursor) else {
                 return false;
             };
-            let share: f64 = shape
-                .weights
-                .iter()
-                .zip(&scale)
-                .map(|(weight, scale)| weight * scale)
-                .sum();
+            let shares = shape.weights[..lanes].iter().zip(scale);
+            let share: f64 = shares.map(|(weight, scale)| weight * scale).sum();
             let score = match order {
                 Order::Share => values[item] / share,
                 Order::LargeShare => values[item] * values[item] / share,
@@ -265,7 +263,15 @@ impl<'a> Knapsack<'a> {
         self.allowed(item, left) == 0
     }
 
+    #[inline]
     fn allowed(&self, item: usize, left: &[u32]) -> u32 {
+        if self.space.is_free[item] {
+            return left[item] - self.used[item];
+        }
+        self.allowed_together(item, left)
+    }
+
+    fn allowed_together(&self, item: usize, left: &[u32]) -> u32 {
         let it = &self.space.items[item];
         if it.carries & self.repels != 0 || it.repels & self.carries != 0 {
             return 0;

@@ -23,6 +23,32 @@ pub(crate) struct Market {
     pub offers: Vec<Listing>,
     /// Positions of those a search looks at: of offers of nearly one size and ratio, one is enough.
     pub searched: Vec<usize>,
+    /// The most of each resource among the offers up to each.
+    most: Most,
+}
+
+/// The most of each resource among the first one, two, … of some offers: where to look for one that holds something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Most(Vec<Amounts>);
+
+impl Most {
+    fn of(offers: &[Listing]) -> Self {
+        let mut most = Self::default();
+        for offer in offers {
+            most.push(offer);
+        }
+        most
+    }
+
+    fn push(&mut self, offer: &Listing) {
+        let before = self.0.last().copied().unwrap_or(offer.allocatable);
+        self.0.push(before.hull(&offer.allocatable));
+    }
+
+    /// No offer before this position holds it.
+    fn first_for(&self, need: &Amounts) -> usize {
+        self.0.partition_point(|most| !need.fits(most))
+    }
 }
 
 /// An offer as the passes see it.
@@ -73,14 +99,18 @@ pub(crate) fn markets(problem: &Problem, kinds: &[Kind], price: impl Fn(usize) -
             .or_default()
             .push(listing);
     }
-    let market = |((kinds, limited_pool), offers)| Market {
-        kinds,
-        limited_pool,
-        offers: unbeaten(offers),
-        searched: Vec::new(),
+    let market = |((kinds, limited_pool), offers)| {
+        let offers = unbeaten(offers);
+        Market {
+            kinds,
+            limited_pool,
+            searched: Vec::new(),
+            most: Most::of(&offers),
+            offers,
+        }
     };
     let all: Vec<Market> = grouped.into_iter().map(market).collect();
-    let mut markets = without_beaten_elsewhere(&all);
+    let mut markets = without_beaten_elsewhere(all);
     for market in &mut markets {
         market.searched = searched(&market.offers);
     }
@@ -95,10 +125,12 @@ pub(crate) fn signature(kinds: &[Kind], holds: impl Fn(&Kind) -> bool) -> BitSet
 
 fn unbeaten(mut offers: Vec<Listing>) -> Vec<Listing> {
     offers.sort_by_key(|o| (o.price, std::cmp::Reverse(o.allocatable), o.offer));
-    let mut kept: Vec<Listing> = Vec::new();
+    let (mut kept, mut most) = (Vec::<Listing>::new(), Most::default());
     for offer in offers {
-        if !kept.iter().any(|better| better.beats(&offer)) {
+        let mut rivals = kept.iter().skip(most.first_for(&offer.allocatable));
+        if !rivals.any(|better| better.beats(&offer)) {
             kept.push(offer);
+            most.push(&offer);
         }
     }
     kept
@@ -116,18 +148,17 @@ fn searched(offers: &[Listing]) -> Vec<usize> {
     kept
 }
 
-fn without_beaten_elsewhere(markets: &[Market]) -> Vec<Market> {
+fn without_beaten_elsewhere(mut markets: Vec<Market>) -> Vec<Market> {
     let mut kept: Vec<Market> = Vec::new();
     // The widest markets first: of two that are alike, one must stay.
-    let mut order: Vec<usize> = (0..markets.len()).collect();
-    order.sort_by_key(|&at| (std::cmp::Reverse(markets[at].kinds.len()), at));
-    for at in order {
-        let mut market = markets[at].clone();
+    markets.sort_by_key(|market| std::cmp::Reverse(market.kinds.len()));
+    for mut market in markets {
         let rivals: Vec<&Market> = kept.iter().filter(|rival| rival.is_open_to_all_of(&market)).collect();
         market
             .offers
             .retain(|offer| !rivals.iter().any(|rival| rival.has_better(offer)));
         if !market.offers.is_empty() {
+            market.most = Most::of(&market.offers);
             kept.push(market);
         }
     }
@@ -141,7 +172,14 @@ impl Market {
     }
 
     fn has_better(&self, offer: &Listing) -> bool {
-        let affordable = self.offers.iter().take_while(|mine| mine.price <= offer.price);
-        affordable.into_iter().any(|mine| mine.beats(offer))
+        let mut rivals = self
+            .that_may_hold(&offer.allocatable)
+            .take_while(|mine| mine.price <= offer.price);
+        rivals.any(|mine| mine.beats(offer))
+    }
+
+    /// The offers from the first on that may hold something, cheapest first.
+    pub(crate) fn that_may_hold(&self, need: &Amounts) -> impl Iterator<Item = &Listing> {
+        self.offers.iter().skip(self.most.first_for(need))
     }
 }

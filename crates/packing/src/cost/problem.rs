@@ -28,6 +28,12 @@ impl Amounts {
         times.map_or(u32::MAX, |times| u32::try_from(times).unwrap_or(u32::MAX))
     }
 
+    /// The larger of both, resource by resource.
+    #[must_use]
+    pub fn hull(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].max(other.0[at])))
+    }
+
     /// Takes `count` times `other` away.
     pub fn take(&mut self, other: &Self, count: u32) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {

@@ -21,6 +21,10 @@ pub(crate) struct Space<'a> {
     pub shape_of: Vec<usize>,
     /// Offers worth looking at.
     pub markets: Vec<Market>,
+    /// Items that no group and no mark holds back.
+    pub is_free: Vec<bool>,
+    /// Resources beyond these nobody asks for.
+    pub lanes: usize,
 }
 
 /// Requests that some items share.
@@ -38,8 +42,12 @@ impl<'a> Space<'a> {
         let (items, kinds) = items(problem);
         let markets = markets(problem, &kinds, price);
         let (shapes, shape_of) = shapes(&items);
+        let is_free = |item: &Item| item.groups.is_empty() && item.carries | item.repels == 0;
+        let asked = |lane: &usize| shapes.iter().any(|shape| shape.requests.0[*lane] > 0);
         Self {
             problem,
+            is_free: items.iter().map(is_free).collect(),
+            lanes: (0..WIDTH).rev().find(asked).map_or(0, |last| last + 1),
             items,
             kinds,
             shapes,
@@ -56,6 +64,8 @@ impl<'a> Space<'a> {
             kinds: self.kinds.clone(),
             shapes: self.shapes.clone(),
             shape_of: self.shape_of.clone(),
+            is_free: self.is_free.clone(),
+            lanes: self.lanes,
             markets: markets(self.problem, &self.kinds, price),
         }
     }

@@ -4,37 +4,36 @@
 //! off those offers except as filler. No rule that splits capacity types is needed.
 
 use super::{
-    item::{Kind, position},
+    item::{Item, Kind, position},
+    market::Market,
     problem::{Amounts, Problem},
     ratio_greedy::Bought,
-    space::{Space, as_score, as_weights, inverse},
+    space::{Shape, Space, as_score, as_weights, inverse},
 };
 
 /// The value of each item of a space, in pico-dollars per hour; zero for those that fit nowhere.
 pub(crate) fn values(space: &Space) -> Vec<f64> {
-    let mut values: Vec<f64> = Vec::with_capacity(space.items.len());
-    for (at, item) in space.items.iter().enumerate() {
-        let twin = at.checked_sub(1).filter(|&before| {
-            let before = &space.items[before];
-            before.kind == item.kind && before.requests == item.requests
+    let mut known: Vec<Option<f64>> = vec![None; space.shapes.len() * space.markets.len()];
+    let value = |(at, item): (usize, &Item)| {
+        let shape = space.shape_of[at];
+        let open = space.markets.iter().enumerate();
+        let open = open.filter(|(_, market)| market.kinds.contains(position(item.kind)));
+        let shares = open.map(|(number, market)| {
+            let place = &mut known[shape * space.markets.len() + number];
+            *place.get_or_insert_with(|| share_of(market, &space.shapes[shape]))
         });
-        values.push(twin.map_or_else(|| value(space, at), |before| values[before]));
-    }
-    values
+        finite(shares.fold(f64::MAX, f64::min))
+    };
+    space.items.iter().enumerate().map(value).collect()
 }
 
-fn value(space: &Space, item: usize) -> f64 {
-    let item = &space.items[item];
-    let weights = as_weights(&item.requests);
-    let open = space
-        .markets
-        .iter()
-        .filter(|market| market.kinds.contains(position(item.kind)));
-    let listings = open.flat_map(|market| &market.offers);
+/// The cheapest share of a market's offers for pods of a shape; the largest number when there is none.
+fn share_of(market: &Market, shape: &Shape) -> f64 {
+    let listings = market.that_may_hold(&shape.requests);
     let shares = listings
-        .filter(|listing| item.requests.fits(&listing.allocatable))
-        .map(|listing| as_score(listing.price) * largest_share(&weights, &listing.allocatable));
-    finite(shares.fold(f64::MAX, f64::min))
+        .filter(|listing| shape.requests.fits(&listing.allocatable))
+        .map(|listing| as_score(listing.price) * largest_share(&shape.weights, &listing.allocatable));
+    shares.fold(f64::MAX, f64::min)
 }
 
 /// The cheapest share of an offer for such a pod; the largest number when there is none.

@@ -159,12 +159,24 @@ pub(crate) fn reservation_key(offering: &Requirements, vocabulary: &Vocabulary) 
 }
 
 impl Index {
-    /// All types, cheapest launch among the passing classes first; those without one last. Ties keep catalogue order.
+    /// A type's cheapest launch among the passing classes: a position in [`Index::offers`].
+    pub(crate) fn cheapest(&self, entry: u32, passing: &[u64]) -> Option<u32> {
+        let first = self.offers.partition_point(|offer| offer.entry < entry);
+        let of_type = self.offers.iter().enumerate().skip(first);
+        of_type
+            .take_while(|(_, offer)| offer.entry == entry)
+            .filter(|(_, offer)| offer.is_launchable && has(passing, offer.class as usize))
+            .min_by_key(|(at, offer)| (offer.price, *at))
+            .map(|(at, _)| at as u32)
+    }
+
+    /// All types, cheapest launch among the passing classes first; those without one last. Ties go by name, so
+    /// that the order of the catalogue does not matter.
     pub(crate) fn by_price(&self, passing: &[u64]) -> PriceOrder {
         let mut is_seen = vec![false; self.types.len()];
         let mut entries = Vec::with_capacity(self.types.len());
         let mut offers = Vec::with_capacity(self.types.len());
-        for at in self.cheapest() {
+        for at in self.cheapest_first() {
             let offer = &self.offers[*at as usize];
             if has(passing, offer.class as usize) && !std::mem::replace(&mut is_seen[offer.entry as usize], true) {
                 entries.push(offer.entry);
@@ -172,7 +184,9 @@ impl Index {
             }
         }
         let left = (0..).zip(&is_seen).filter(|(_, is_seen)| !**is_seen);
-        entries.extend(left.map(|(entry, _)| entry));
+        let mut left: Vec<u32> = left.map(|(entry, _)| entry).collect();
+        left.sort_by_key(|entry| &self.types[*entry as usize].name);
+        entries.extend(left);
         offers.resize(entries.len(), None);
         PriceOrder {
             entries: entries.into(),
@@ -180,13 +194,14 @@ impl Index {
         }
     }
 
-    /// Launchable offers, cheapest first; of equally cheap ones the first.
-    fn cheapest(&self) -> &[u32] {
-        self.cheapest.get_or_init(|| {
+    /// Launchable offers, cheapest first; of equally cheap ones by the name of the type.
+    fn cheapest_first(&self) -> &[u32] {
+        self.cheapest_first.get_or_init(|| {
             let launchable = self.offers.iter().zip(0..).filter(|(offer, _)| offer.is_launchable);
-            let mut order: Vec<(Price, u32)> = launchable.map(|(offer, at)| (offer.price, at)).collect();
+            let key = |(offer, at): (&Offer, u32)| (offer.price, &self.types[offer.entry as usize].name, at);
+            let mut order: Vec<_> = launchable.map(key).collect();
             order.sort_unstable();
-            order.into_iter().map(|(_, at)| at).collect()
+            order.into_iter().map(|(_, _, at)| at).collect()
         })
     }
 }

@@ -3,7 +3,6 @@
 use super::{Decision, Run};
 use crate::{
     bitmap::intersects,
-    claims::Cursor,
     intake::{PLAIN, PodEntry},
     space::{Side, State, StateId, Step},
     variant::Variant,
@@ -126,44 +125,66 @@ impl Run<'_> {
     }
 
     fn find_claim(&mut self, candidate: Candidate) -> Option<(usize, StateId)> {
+        let mut from = 0;
+        while let Some(count) = self.claims.next_count(from) {
+            if self.has_open_claim(candidate, count) {
+                let mut positions = self.claims.positions(count);
+                let found = positions.find_map(|position| self.try_position(candidate, position));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            from = count + 1;
+        }
+        None
+    }
+
+    /// Whether a claim with so many pods may take the pod, as far as is remembered.
+    fn has_open_claim(&mut self, candidate: Candidate, count: usize) -> bool {
         let first_word = self.nodes.first_claim_host / 64;
-        let mut cursor = Cursor::default();
-        while let Some((at, word)) = self.claims.next_fewest(&mut cursor) {
+        let mut from = 0;
+        while let Some((at, word)) = self.claims.next_word(count, from) {
             self.work.words += 1;
             let mut open = word & !self.memo.claims[candidate.fit].word(at) & self.open_hosts(first_word + at);
             for state in &self.decisions.denied {
                 open &= !self.claims.in_state(*state, at);
             }
-            while open != 0 {
-                let claim = at * 64 + open.trailing_zeros() as usize;
-                open &= open - 1;
-                let state = self.claims.states[claim];
-                if candidate.entry.extra != PLAIN {
-                    if let Some(target) = self.probe_claim_with_extras(candidate, claim) {
-                        return Some((claim, target));
-                    }
-                    continue;
+            if open != 0 {
+                return true;
+            }
+            from = at + 1;
+        }
+        false
+    }
+
+    fn try_position(&mut self, candidate: Candidate, position: usize) -> Option<(usize, StateId)> {
+        let claim = self.claims.at(position);
+        let host = self.claim_host(claim);
+        let closed = self.memo.claims[candidate.fit].word(claim / 64) | !self.open_hosts(host / 64);
+        if closed >> (claim % 64) & 1 == 1 {
+            return None;
+        }
+        if candidate.entry.extra != PLAIN {
+            let target = self.probe_claim_with_extras(candidate, claim)?;
+            return Some((claim, target));
+        }
+        let state = self.claims.states[claim];
+        match self.decide(candidate, state) {
+            Decision::Denied { is_final } => {
+                if is_final {
+                    self.memo.reject_claim(candidate.fit, claim);
                 }
-                match self.decide(candidate, state) {
-                    Decision::Denied { is_final } => {
-                        if is_final {
-                            self.memo.reject_claim(candidate.fit, claim);
-                        }
-                        // Every other claim of this state is out as well.
-                        open &= !self.claims.in_state(state, at);
-                        if !self.decisions.denied.contains(&state) {
-                            self.decisions.denied.push(state);
-                        }
-                    }
-                    Decision::To { base, target } => {
-                        if self.probe_claim(candidate, claim, base, target) {
-                            return Some((claim, target));
-                        }
-                    }
+                // Every other claim of this state is out as well.
+                if !self.decisions.denied.contains(&state) {
+                    self.decisions.denied.push(state);
                 }
+                None
+            }
+            Decision::To { base, target } => {
+                let is_taken = self.probe_claim(candidate, claim, base, target);
+                is_taken.then_some((claim, target))
             }
         }
-        None
     }
 
     /// Whether a pod may join nodes or claims of a state, as far as labels and topology go; pods with alternatives of

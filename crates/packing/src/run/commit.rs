@@ -17,6 +17,7 @@ impl Run<'_> {
         self.journal.placed(node, self.nodes.states[node], candidate.pod);
         self.nodes.states[node] = target;
         self.nodes.pods[node].push(candidate.pod);
+        self.order.push(node as u32);
         self.record(candidate, node, target, problem.node_taints[node]);
         self.take_devices(None, Some(node));
         if candidate.entry.extra != PLAIN {
@@ -41,6 +42,7 @@ impl Run<'_> {
         self.reserved.hold(id, chosen.unwrap_or_default());
         let shape = problem.shape(candidate.entry.shape);
         self.claims.add(claim, candidate.pod, shape, target, &self.survivors);
+        self.order.push(self.claim_host(claim) as u32);
         let taints = problem.templates[self.claims.templates[claim] as usize].taints;
         self.record(candidate, self.claim_host(claim), target, taints);
         if candidate.entry.extra != PLAIN {

@@ -1,10 +1,15 @@
 //! Devices for pods that claim them: asked for in a probe, taken when the pod is placed.
 
+use std::collections::BTreeSet;
+
 use devices::{Allocation, Allocator, DraError, Host, HostId, TypeId};
 use model::requirement::Requirements;
 
 use super::Run;
-use crate::{bitmap::put, space::StateId};
+use crate::{
+    bitmap::put,
+    space::{Side, StateId},
+};
 
 /// The allocator of a run, and what the last successful probe found.
 #[derive(Debug)]
@@ -53,11 +58,16 @@ impl Run<'_> {
         if !problem.intake.extras[extra as usize].has_devices {
             return Ok(None);
         }
-        let types: Vec<TypeId> = problem
+        let Side::Claim(template) = self.space.state(state).side else {
+            return Ok(None);
+        };
+        let left: BTreeSet<TypeId> = problem
             .index
             .types_in(rows)
             .map(|entry| demand.types[entry as usize])
             .collect();
+        let in_order = demand.template_types[template as usize].iter();
+        let types: Vec<TypeId> = in_order.copied().filter(|it| left.contains(it)).collect();
         let host = Host {
             id: HostId::Claim(claim as u32),
             node_name: None,

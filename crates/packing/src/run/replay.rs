@@ -40,7 +40,7 @@ pub struct Step {
 pub enum Place {
     /// To a node there is.
     Node(String),
-    /// To a claim, by the order of opening; of claims with as many pods the oldest was tried first.
+    /// To a claim, by the order of opening.
     Claim(usize),
     /// To a new claim of a NodePool.
     New(String),
@@ -96,7 +96,8 @@ impl Run<'_> {
         let mut outcome = Outcome::Refused;
         let mut rung = 0;
         while outcome == Outcome::Refused && rung < step.attempts && self.climb(entry.combo, rung) {
-            outcome = self.guided_attempt(pod, rung, &step.place)?;
+            let is_last = rung + 1 == step.attempts || !self.climb(entry.combo, rung + 1);
+            outcome = self.guided_attempt(pod, rung, step, is_last)?;
             rung += 1;
         }
         match &step.place {
@@ -127,7 +128,7 @@ impl Run<'_> {
     }
 
     /// One attempt: the log's place takes the pod, or nobody does; anything else is an error.
-    fn guided_attempt(&mut self, pod: u32, rung: usize, place: &Place) -> Result<Outcome, String> {
+    fn guided_attempt(&mut self, pod: u32, rung: usize, step: &Step, is_last: bool) -> Result<Outcome, String> {
         let entry = self.problem.intake.pods[pod as usize];
         if let Some(outcome) = self.hopeless(entry) {
             return Ok(outcome);
@@ -148,16 +149,16 @@ impl Run<'_> {
         }
         if self.rules.is_used_host_fine {
             if self.try_nodes(candidate) {
-                return self.is_on_node(pod, place);
+                return self.is_on_node(pod, &step.place);
             }
-            if self.guided_claim(candidate, place)? {
+            if self.guided_claim(candidate, step, is_last)? {
                 return Ok(Outcome::Placed);
             }
         }
         if !self.rules.is_fresh_host_fine {
             return Ok(Outcome::Refused);
         }
-        self.guided_template(candidate, place)
+        self.guided_template(candidate, step, is_last)
     }
 
     fn is_on_node(&self, pod: u32, place: &Place) -> Result<Outcome, String> {
@@ -171,14 +172,13 @@ impl Run<'_> {
         }
     }
 
-    /// Claims one by one, fewest pods first, then oldest first, without what was remembered about them.
-    fn guided_claim(&mut self, candidate: Candidate, place: &Place) -> Result<bool, String> {
-        let mut order: Vec<usize> = (0..self.claims.len()).collect();
-        order.sort_by_key(|claim| self.claims.pods[*claim].len());
-        for claim in order {
-            let is_theirs = *place == Place::Claim(claim);
+    /// Claims one by one in upstream's order, without what was remembered about them.
+    fn guided_claim(&mut self, candidate: Candidate, step: &Step, is_last: bool) -> Result<bool, String> {
+        for position in 0..self.claims.len() {
+            let claim = self.claims.at(position);
+            let is_theirs = step.place == Place::Claim(claim);
             match self.probe_any_claim(candidate, claim) {
-                Some(target) if is_theirs => {
+                Some(target) if is_theirs && (is_last || self.is_not_by_chance(target, step)) => {
                     self.add_to_claim(candidate, claim, target);
                     return Ok(true);
                 }
@@ -205,12 +205,20 @@ impl Run<'_> {
         }
     }
 
-    fn guided_template(&mut self, candidate: Candidate, place: &Place) -> Result<Outcome, String> {
+    /// With several domains to choose from, upstream's choice may have failed at this step of the ladder; then its claim
+    /// is what a later step made of it.
+    fn is_not_by_chance(&self, target: StateId, step: &Step) -> bool {
+        let ours = sorted(self.space.state(target).requirements.to_specs(self.space.vocabulary));
+        let theirs = step.requirements.iter().filter(|spec| spec.key != HOSTNAME);
+        !self.rules.has_choice() || ours == sorted(theirs.cloned().collect())
+    }
+
+    fn guided_template(&mut self, candidate: Candidate, step: &Step, is_last: bool) -> Result<Outcome, String> {
         for template in 0..self.problem.templates.len() {
             let pool = self.problem.templates[template].template.pool.metadata.name.to_string();
-            let is_theirs = *place == Place::New(pool.clone());
+            let is_theirs = step.place == Place::New(pool.clone());
             match self.probe_template(candidate, template) {
-                Ok(opening) if is_theirs => {
+                Ok(opening) if is_theirs && (is_last || self.is_not_by_chance(opening.target, step)) => {
                     self.open_claim(candidate, template, opening);
                     return Ok(Outcome::Placed);
                 }

@@ -91,10 +91,10 @@ impl Run<'_> {
         }
     }
 
-    /// The pods this simulation placed on existing nodes, with the nodes, in the order they were placed.
-    pub(crate) fn placements(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+    /// The existing nodes that got pods in this simulation, once for each pod.
+    pub(crate) fn used_nodes(&self) -> impl Iterator<Item = usize> + '_ {
         self.journal.entries.iter().filter_map(|entry| match entry {
-            Entry::Placed { node, pod, .. } => Some((*node, *pod)),
+            Entry::Placed { node, .. } => Some(*node),
             _ => None,
         })
     }
@@ -120,6 +120,7 @@ impl Run<'_> {
             }
         }
         self.journal.moved.clear();
+        self.order.clear();
         if self.topology.groups.len() > self.journal.groups {
             self.topology.truncate(self.journal.groups);
             self.ladders.truncate(self.journal.groups);

@@ -10,7 +10,7 @@ use model::{
 use crate::demand::volume::Storage;
 
 /// The machines of a snapshot: claims that were launched and nodes, joined by provider ID.
-pub(crate) fn members(snapshot: &Snapshot) -> Vec<Member<'_>> {
+pub fn members(snapshot: &Snapshot) -> Vec<Member<'_>> {
     let mut members = BTreeMap::<&str, Member<'_>>::new();
     for claim in snapshot.objects().node_claims.iter() {
         if let Some(id) = machine_of_claim(claim) {

@@ -68,7 +68,11 @@ impl<'a> NodeFactory<'a> {
             .node
             .map(|node| Usage::of(node, self.snapshot, &mut self.requests));
         let mut usage = usage.unwrap_or_default();
-        self.expect_volume_limits(&labels, &mut usage);
+        let offered = self.offered(&labels);
+        // Until a driver speaks for itself, the instance type says how many volumes it takes.
+        for (driver, limit) in offered.iter().flat_map(|offered| &offered.volume_limits) {
+            usage.volumes.limits.expect(Arc::clone(driver), *limit);
+        }
         let mut to_come = self.daemons.requests(&labels, &taints);
         to_come.subtract_from(&usage.daemon_requests);
         let available = member.allocatable().subtract(&usage.requests);
@@ -81,27 +85,24 @@ impl<'a> NodeFactory<'a> {
             is_under_consolidate_after: self.options.is_consolidation && self.is_too_young(member.claim, &labels),
             node: member.node.map(Arc::clone),
             claim: member.claim.map(Arc::clone),
+            offered,
             name: name.into(),
             labels,
             taints,
         }
     }
 
-    /// Until a driver speaks for itself, the instance type says how many volumes it takes.
-    fn expect_volume_limits(&mut self, labels: &Labels, usage: &mut Usage) {
-        let offer = labels.get(NODEPOOL).and_then(|pool| self.pools.get(pool));
-        let name = labels.get(INSTANCE_TYPE).filter(|name| !name.is_empty());
-        let Some((offer, name)) = offer.zip(name) else { return };
-        let found = self
-            .types
+    /// Its instance type, if its NodePool takes part and offers it; whether the pool could launch it does not matter.
+    fn offered(&mut self, labels: &Labels) -> Option<Arc<InstanceType>> {
+        let offer = labels.get(NODEPOOL).and_then(|pool| self.pools.get(pool))?;
+        let name = labels.get(INSTANCE_TYPE).filter(|name| !name.is_empty())?;
+        self.types
             .entry((offer.pool.metadata.name.clone(), name.clone()))
             .or_insert_with(|| {
                 let found = offer.types.iter().find(|ware| ware.entry.name == *name);
                 found.map(|ware| Arc::clone(&ware.entry))
-            });
-        for (driver, limit) in found.iter().flat_map(|found| &found.volume_limits) {
-            usage.volumes.limits.expect(Arc::clone(driver), *limit);
-        }
+            })
+            .clone()
     }
 
     fn is_too_young(&self, claim: Option<&Arc<NodeClaim>>, labels: &Labels) -> bool {

@@ -1,9 +1,10 @@
 //! Which NodePools take part, in which order, with which instance types, and what their limits leave.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use model::{
-    object::NodePool,
+    instance_type::InstanceType,
+    object::{NodePool, NodePoolName},
     resources::{ResourceList, ResourceName},
     snapshot::{Member, Snapshot},
     vocabulary::Vocabulary,
@@ -69,6 +70,30 @@ impl Pools {
     pub(super) fn have_preferred_taints(&self) -> bool {
         let mut taints = self.iter().flat_map(|offer| &offer.pool.spec.template.spec.taints);
         taints.any(|taint| *taint.effect == *"PreferNoSchedule")
+    }
+}
+
+/// What the node classes offer, overlays applied.
+#[derive(Debug)]
+pub struct Offered {
+    /// The numbers of all keys and values below.
+    pub vocabulary: Vocabulary,
+    /// By NodePool, whether or not it can launch anything now, in catalogue order.
+    pub types: BTreeMap<NodePoolName, Vec<Arc<InstanceType>>>,
+}
+
+impl Offered {
+    /// What the node class of every NodePool offers.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let stock = Stock::of(snapshot);
+        let mut vocabulary = stock.vocabulary();
+        let overlays = Overlays::of(snapshot, &stock, &mut vocabulary);
+        let of_pool = |pool: &Arc<NodePool>| {
+            let wares = overlays.applied(pool, stock.offered(pool));
+            (pool.name(), wares.into_iter().map(|ware| ware.entry).collect())
+        };
+        let types = snapshot.objects().node_pools.iter().map(of_pool).collect();
+        Self { vocabulary, types }
     }
 }
 

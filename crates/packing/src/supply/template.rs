@@ -94,7 +94,7 @@ pub(super) fn pool_requirements(pool: &NodePool, vocabulary: &mut Vocabulary) ->
 
 /// Beyond what the pool asks, its nodes carry its name and its class's, and will register and initialise: there are
 /// daemons that wait for that.
-pub(crate) fn requirements(pool: &NodePool, vocabulary: &mut Vocabulary) -> Requirements {
+pub fn requirements(pool: &NodePool, vocabulary: &mut Vocabulary) -> Requirements {
     let mut requirements = pool_requirements(pool, vocabulary);
     let class = pool.spec.template.spec.node_class_ref.as_ref();
     let class = class.map(|class| (node_class_key(&class.group, &class.kind), class.name.clone()));

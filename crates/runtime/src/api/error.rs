@@ -42,6 +42,12 @@ const UNREADABLE: &str = "Unreadable";
 /// What we say in the server's place about a write that we kept to ourselves.
 const NOT_LEADING: &str = "NotLeading";
 
+/// The server's words for a version that it has not come to.
+const TOO_LARGE: &str = "Too large resource version";
+
+/// What we say in the server's place about versions that went backwards.
+const SET_BACK: &str = "SetBack";
+
 /// An answer that is not a Status, say from a proxy, is quoted up to here.
 const QUOTED: usize = 300;
 
@@ -61,6 +67,17 @@ impl ApiError {
         Self {
             reason: UNREADABLE.to_owned(),
             ..Self::transport(method, path, format!("{what} cannot be read: {error}"))
+        }
+    }
+
+    pub(crate) fn set_back(method: &Method, path: &str, reached: &str, seen: &str) -> Self {
+        let message = format!(
+            "the API server is at version {reached}, and {seen} has been seen: its store was set back, as after a restore \
+             from a backup; everything is listed again"
+        );
+        Self {
+            reason: SET_BACK.to_owned(),
+            ..Self::transport(method, path, message)
         }
     }
 
@@ -111,6 +128,11 @@ impl ApiError {
         self.code.is_none() && self.reason == UNREADABLE
     }
 
+    /// The server knows less than it did: its store was set back.
+    pub fn is_set_back(&self) -> bool {
+        self.code.is_none() && self.reason == SET_BACK
+    }
+
     /// It was not sent, because we no longer lead.
     pub fn is_not_leading(&self) -> bool {
         self.code.is_none() && self.reason == NOT_LEADING
@@ -141,9 +163,9 @@ impl ApiError {
         self.code == Some(401)
     }
 
-    /// The version a watch or a page asked for is gone.
+    /// The version a watch or a page asked for is gone, or has not come yet: the server's store was set back.
     pub fn is_expired(&self) -> bool {
-        self.code == Some(410)
+        self.code == Some(410) || (self.code == Some(504) && self.message.contains(TOO_LARGE))
     }
 
     /// The same call may well succeed later: nobody answered, or the server was not able to.
@@ -181,6 +203,10 @@ fn with_advice(said: String, code: u16, method: &Method, path: &str) -> String {
             target.verb(method),
             target.resource_in_role(),
             target.group
+        ),
+        404 if *method == Method::GET && target.name.is_empty() && !target.group.is_empty() => format!(
+            "{said} (the kind is not installed: `dovetail crds | kubectl apply --server-side -f -` installs what this \
+             version reads)"
         ),
         _ => said,
     }
@@ -223,7 +249,8 @@ mod tests {
         assert!(missing.is_missing_kind());
         assert_eq!(
             missing.to_string(),
-            "GET /apis/karpenter.sh/v1/nodepools: 404: 404 page not found"
+            "GET /apis/karpenter.sh/v1/nodepools: 404: 404 page not found (the kind is not installed: `dovetail crds | \
+             kubectl apply --server-side -f -` installs what this version reads)"
         );
         assert!(!failed(&Method::GET, "/apis/karpenter.sh/v1/nodepools/a", 404, "{}").is_missing_kind());
     }

@@ -2,13 +2,15 @@
 
 use std::{
     convert::Infallible,
+    io::Write,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use flate2::{Compression, write::GzEncoder};
+use http::{HeaderMap, Method, Request, Response, header};
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::probe::{Probes, Verdict};
@@ -39,17 +41,74 @@ impl Site {
         let query = request.uri().query().unwrap_or_default();
         match self {
             Self::Metrics { metrics, profile } if path == "/metrics" => {
-                let page = match *request.method() {
-                    Method::HEAD => None,
-                    _ => Some(metrics.page(*profile)),
+                let is_zipped = accepts_gzip(request.headers());
+                let answer = match *request.method() {
+                    Method::HEAD => Answer::Page(None),
+                    _ if is_zipped => Answer::Zipped(Zipped::new(metrics.page(*profile))),
+                    _ => Answer::Page(Some(metrics.page(*profile))),
                 };
-                respond(200, "text/plain; version=0.0.4; charset=utf-8", Answer::Page(page))
+                let mut response = respond(200, "text/plain; version=0.0.4; charset=utf-8", answer);
+                if is_zipped {
+                    let gzip = header::HeaderValue::from_static("gzip");
+                    response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+                }
+                response
             }
             Self::Metrics { .. } => text(None),
             Self::Probes { healthz, readyz } => {
                 text(probe(path, query, "/healthz", healthz).or_else(|| probe(path, query, "/readyz", readyz)))
             }
         }
+    }
+}
+
+/// Whether who asks can read gzip: it is named, and not refused with a weight of zero.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let mut codings = accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    codings.any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_refused = |weight: &str| {
+            weight
+                .strip_prefix("q=")
+                .is_some_and(|weight| weight.parse() == Ok(0.0))
+        };
+        parts.next() == Some("gzip") && !parts.any(is_refused)
+    })
+}
+
+/// A page that is compressed as it is written.
+#[derive(Debug)]
+pub(super) struct Zipped {
+    page: Page,
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl Zipped {
+    fn new(page: Page) -> Self {
+        let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        Self {
+            page,
+            encoder: Some(encoder),
+        }
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        while let Some(mut encoder) = self.encoder.take() {
+            let Some(piece) = self.page.next() else {
+                return encoder.finish().ok().map(Bytes::from);
+            };
+            // Writing to memory does not fail.
+            let _ = encoder.write_all(piece.as_bytes());
+            let written = std::mem::take(encoder.get_mut());
+            self.encoder = Some(encoder);
+            if !written.is_empty() {
+                return Some(written.into());
+            }
+        }
+        None
     }
 }
 
@@ -86,6 +145,8 @@ pub(super) enum Answer {
     Text(Option<String>),
     /// Written as it is sent.
     Page(Option<Page>),
+    /// Written and compressed as it is sent.
+    Zipped(Zipped),
 }
 
 impl Body for Answer {
@@ -94,10 +155,11 @@ impl Body for Answer {
 
     fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = match self.get_mut() {
-            Self::Text(text) => text.take(),
-            Self::Page(page) => page.as_mut().and_then(Page::next),
+            Self::Text(text) => text.take().map(Bytes::from),
+            Self::Page(page) => page.as_mut().and_then(Page::next).map(Bytes::from),
+            Self::Zipped(page) => page.next(),
         };
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece.into()))))
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     /// How long a page will be nobody knows before it is written.
@@ -105,7 +167,7 @@ impl Body for Answer {
         match self {
             Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
             Self::Page(None) => SizeHint::with_exact(0),
-            Self::Page(Some(_)) => SizeHint::default(),
+            Self::Page(Some(_)) | Self::Zipped(_) => SizeHint::default(),
         }
     }
 }

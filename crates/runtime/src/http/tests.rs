@@ -170,3 +170,41 @@ async fn a_free_port_can_be_listened_on_and_a_taken_one_is_refused() {
     let taken = listen(first.local_addr().unwrap().port()).await;
     assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
 }
+
+#[tokio::test]
+async fn metrics_come_compressed_to_whoever_can_read_that() {
+    let site = || Site::Metrics {
+        metrics: Arc::new(Metrics::default()),
+        profile: MetricsProfile::Standard,
+    };
+    let server = serving(site()).await;
+    let (_, plain) = server.get("/metrics").await;
+    let ask = |encoding: &str| {
+        format!("GET /metrics HTTP/1.0\r\nhost: x\r\naccept-encoding: {encoding}\r\nconnection: close\r\n\r\n")
+    };
+    for (encoding, is_zipped) in [
+        ("gzip", true),
+        ("deflate, gzip;q=0.5", true),
+        ("gzip;q=0", false),
+        ("br", false),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(ask(encoding).as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+        let (head, body) = (String::from_utf8_lossy(&answer[..end]).into_owned(), &answer[end + 4..]);
+        assert_eq!(head.contains("content-encoding: gzip"), is_zipped, "{encoding}: {head}");
+        let mut text = String::new();
+        if is_zipped {
+            std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(body), &mut text).unwrap();
+        } else {
+            text = String::from_utf8_lossy(body).into_owned();
+        }
+        let families = |page: &str| page.lines().filter(|line| line.starts_with("# TYPE")).count();
+        assert!(
+            families(&text) > 0 && families(&text) == families(&plain),
+            "{encoding}: {text}"
+        );
+    }
+}

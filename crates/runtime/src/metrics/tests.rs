@@ -245,6 +245,14 @@ fn a_source_is_shown_piece_by_piece_while_it_lives_and_its_profile_is_chosen() {
 }
 
 #[test]
+fn upstreams_families_are_in_the_standard_profile_and_ours_only_in_the_full_one() {
+    for about in Metrics::default().families() {
+        let is_ours = about.name.starts_with("dovetail_");
+        assert_eq!(about.profile == MetricsProfile::Full, is_ours, "{}", about.name);
+    }
+}
+
+#[test]
 fn nothing_per_pod_or_per_node_is_in_the_minimal_profile() {
     for about in Metrics::default().families() {
         let large = about

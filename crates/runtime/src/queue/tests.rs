@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Backoff, Queue};
+use super::{Backoff, News, Queue};
 use crate::rate::Rate;
 
 const BACKOFF: Backoff = Backoff {
@@ -142,4 +142,17 @@ async fn a_wake_up_of_a_waiter_that_was_dropped_reaches_another() {
     assert!(dropped.await.unwrap());
     queue.add("a");
     assert_eq!(waiting.await.unwrap(), ("a", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_tells_how_long_work_waited_and_how_much_came() {
+    let queue = Queue::new(BACKOFF);
+    queue.add("a");
+    queue.add("a");
+    queue.add_after("b", Duration::from_secs(5));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(queue.next_waited().await, ("a", Duration::from_secs(2)));
+    queue.failed(&"a");
+    assert_eq!(queue.news(), News { adds: 3, retries: 2 });
+    assert_eq!(queue.news(), News::default());
 }

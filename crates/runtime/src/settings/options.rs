@@ -4,7 +4,9 @@ use std::{fmt::Write, time::Duration};
 
 use model::snapshot::{MinValuesPolicy, PreferencePolicy};
 
-use super::{MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config};
+use super::{
+    Consolidation, MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config,
+};
 
 /// One option.
 pub(super) struct Opt {
@@ -61,8 +63,9 @@ options! {
     "scheduler-config" "SCHEDULER_CONFIG" Kind::Document(|settings, text| { settings.decisions.default_constraints = scheduler_config::parse(text).map_err(SettingsError::SchedulerConfig)?; Ok(()) }), "YAML or JSON: podTopologySpread.defaultConstraints of the cluster's scheduler.";
     "instance-types-file-path" "INSTANCE_TYPES_FILE_PATH" Kind::Text(|settings, path| path.clone_into(&mut settings.instance_types_file_path)), "kwok: a file of instance types instead of the built-in ones.";
     "metrics-profile" "METRICS_PROFILE" Kind::Choice(&["minimal", "standard", "full"], |settings, profile| settings.metrics_profile = match profile { "minimal" => MetricsProfile::Minimal, "full" => MetricsProfile::Full, _ => MetricsProfile::Standard }), "How many metrics are shown: minimal, standard (upstream's) or full. Default standard.";
-    "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "nominate" => Steering::Nominate, "pin" => Steering::Pin, _ => Steering::Release }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default release.";
+    "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "release" => Steering::Release, "pin" => Steering::Pin, _ => Steering::Nominate }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default nominate.";
     "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";
+    "consolidation" "CONSOLIDATION" Kind::Choice(&["cheapest", "faithful"], |settings, consolidation| settings.consolidation = if consolidation == "faithful" { Consolidation::Faithful } else { Consolidation::Cheapest }), "Which moves save money: cheapest (also several nodes for several), or faithful to upstream. Default cheapest.";
 }
 
 impl Opt {

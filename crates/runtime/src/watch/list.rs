@@ -7,7 +7,7 @@ use model::object::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Follower, Metadata, Named, Observed, escaped};
+use super::{Belief, Follower, Metadata, Named, Observed, escaped};
 use crate::ApiError;
 
 const PAGE: usize = 500;
@@ -21,9 +21,12 @@ struct Page<'a> {
 }
 
 impl<T> Follower<'_, T> {
-    /// Shows every object and then the list; returns its version. A list whose pages expired half-way has named nothing:
+    /// Shows every object and then the list; returns its version and what is made of it. A list whose pages expired half-way has named nothing:
     /// the next one begins at the beginning.
-    pub(super) async fn list(&mut self, see: &mut impl FnMut(Observed<T>)) -> Result<String, ApiError> {
+    pub(super) async fn list(
+        &mut self,
+        see: &mut impl FnMut(Observed<T>) -> Belief,
+    ) -> Result<(String, Belief), ApiError> {
         see(Observed::Listing);
         let mut named = BTreeSet::new();
         let mut rest = String::new();
@@ -38,17 +41,26 @@ impl<T> Follower<'_, T> {
             rest = page.metadata.r#continue;
             if rest.is_empty() {
                 let version = page.metadata.resource_version;
-                see(Observed::Listed {
+                let belief = see(Observed::Listed {
                     named,
                     version: version.as_str().into(),
                 });
-                return Ok(version);
+                return Ok((version, belief));
             }
         }
     }
 
+    /// How far the server's store is.
+    pub(super) async fn reached(&self) -> Result<String, ApiError> {
+        let path = format!("{}limit=1", self.path);
+        let bytes = self.api.call(Method::GET, &path, None, "application/json").await?;
+        let page: Page<'_> = serde_json::from_slice(&bytes)
+            .map_err(|error| ApiError::unreadable(&Method::GET, &path, "the list", &error))?;
+        Ok(page.metadata.resource_version)
+    }
+
     /// Shows one object; who cannot be read is there nevertheless.
-    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>)) -> ObjectKey {
+    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>) -> Belief) -> ObjectKey {
         match (self.watched.read)(json.as_bytes()) {
             Ok(object) => {
                 let key = (self.watched.key)(&object);

@@ -45,6 +45,7 @@ async fn followed(seconds: u64, steps: Vec<Step>) -> (Vec<String>, Vec<String>) 
     };
     let following = follow(&api, watched, move |observed| {
         noted.lock().unwrap().extend(in_words(&observed));
+        belief(&observed)
     });
     let following = sendable(following);
     assert!(timeout(Duration::from_secs(seconds), following).await.is_err());
@@ -54,6 +55,14 @@ async fn followed(seconds: u64, steps: Vec<Step>) -> (Vec<String>, Vec<String>) 
 /// Watches run as tasks.
 fn sendable<F: Future<Output = ()> + Send>(future: F) -> F {
     future
+}
+
+/// Lists of version 13 are not believed.
+fn belief(observed: &Observed<Node>) -> Belief {
+    match observed {
+        Observed::Listed { version, .. } if *version == "13".into() => Belief::Doubted,
+        _ => Belief::Taken,
+    }
 }
 
 /// The requests show already where lists begin.
@@ -109,7 +118,7 @@ async fn pages_are_listed_and_then_watched_from_the_version_of_the_last() {
 #[tokio::test(start_paused = true)]
 async fn a_broken_watch_is_resumed_where_it_broke() {
     let (mut first, opened) = stream();
-    let steps = vec![page(&[], 5, ""), opened];
+    let steps = vec![page(&[], 5, ""), opened, page(&[node("a", 6)], 41, "")];
     let sending = async {
         send(&mut first, &line("ADDED", &node("a", 6))).await;
         send(&mut first, &line("BOOKMARK", &node("", 40))).await;
@@ -118,7 +127,8 @@ async fn a_broken_watch_is_resumed_where_it_broke() {
     };
     let ((seen, asked), ()) = tokio::join!(followed(20, steps), sending);
     assert_eq!(seen, ["listed 0", "+a", "failed: ServiceError: connection reset"]);
-    assert_eq!(asked[1..], ["watch resourceVersion=5", "watch resourceVersion=40"]);
+    let expected = ["watch resourceVersion=5", "limit=1", "watch resourceVersion=40"];
+    assert_eq!(asked[1..], expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -188,19 +198,19 @@ async fn a_kind_that_does_not_exist_is_asked_for_until_it_does_and_told_once() {
 async fn a_silent_watch_is_given_up_sooner_where_bookmarks_are_expected() {
     let (mut sender, opened) = stream();
     let (_quiet, reopened) = stream();
-    let steps = vec![page(&[], 5, ""), opened, reopened];
+    let steps = vec![page(&[], 5, ""), opened, page(&[], 6, ""), reopened];
     let sending = async {
         send(&mut sender, &line("BOOKMARK", &node("", 6))).await;
         std::future::pending::<()>().await;
     };
-    let following = timeout(Duration::from_secs(500), followed(460, steps));
+    let following = timeout(Duration::from_secs(500), followed(455, steps));
     let (seen, asked) = tokio::select! {
         result = following => result.unwrap(),
         () = sending => unreachable!(),
     };
     let silent = |seconds| format!("failed: the watch was silent for {seconds} s");
     assert_eq!(seen, ["listed 0".to_owned(), silent(150), silent(300)]);
-    assert_eq!(asked.len(), 4);
+    assert_eq!(asked.len(), 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,4 +234,71 @@ fn a_selection_is_part_of_every_question() {
         "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?labelSelector=app%20in%20%28web%29%2Cx%21%3D1&\
          fieldSelector=metadata.name%3Da&"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_the_server_has_not_come_to_is_listed_anew() {
+    let (_sender, opened) = stream();
+    let too_large =
+        r#"{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 7"}"#;
+    let steps = vec![
+        page(&[node("a", 1)], 9, ""),
+        Step::Say(504, too_large.to_owned()),
+        page(&[node("a", 1)], 7, ""),
+        opened,
+    ];
+    let (seen, asked) = followed(5, steps).await;
+    assert_eq!(seen, ["+a", "listed 1", "+a", "listed 1"], "{asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_doubted_is_made_again_before_anything_is_watched() {
+    let (_open, opened) = stream();
+    let steps = vec![
+        page(&[node("a", 1)], 13, ""),
+        page(&[node("a", 1)], 13, ""),
+        page(&[node("a", 1)], 14, ""),
+        opened,
+    ];
+    let (seen, asked) = followed(60, steps).await;
+    assert_eq!(seen, ["+a", "listed 1", "+a", "listed 1", "+a", "listed 1"]);
+    let list = "limit=500&continue=";
+    assert_eq!(asked, [list, list, list, "watch resourceVersion=14"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_set_back_is_listed_after_a_break_and_after_a_silence() {
+    for is_broken in [false, true] {
+        let (first, opened) = stream();
+        let (_open, reopened) = stream();
+        let steps = vec![page(&[], 900, ""), opened, page(&[], 7, ""), page(&[], 7, ""), reopened];
+        let ending = async {
+            tokio::time::sleep(Duration::from_secs(280)).await;
+            if is_broken {
+                first.abort("connection reset".into());
+            } else {
+                drop(first);
+            }
+        };
+        let ((seen, asked), ()) = tokio::join!(followed(300, steps), ending);
+        let why = "failed: the API server is at version 7, and 900 has been seen: its store was set back, as after a \
+                   restore from a backup; everything is listed again";
+        let broken = "failed: ServiceError: connection reset";
+        let expected = [
+            ["listed 0"].as_slice(),
+            &[broken][..usize::from(is_broken)],
+            &[why, "listed 0"],
+        ]
+        .concat();
+        assert_eq!(seen, expected);
+        let list = "limit=500&continue=";
+        let expected = [
+            list,
+            "watch resourceVersion=900",
+            "limit=1",
+            list,
+            "watch resourceVersion=7",
+        ];
+        assert_eq!(asked, expected);
+    }
 }

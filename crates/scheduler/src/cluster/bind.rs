@@ -1,10 +1,10 @@
 //! What changes when a class, a node or a pod comes: the counts of the plugins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, hash_map::Entry};
 
 use model::object::{LabelSelector, Text, TopologySpreadConstraint};
 
-use super::{AffinityEntry, Cluster, ConstraintEntry, NodeId, Spreading, TermEntry};
+use super::{AffinityEntry, Bond, Cluster, ConstraintEntry, ConstraintKey, NodeId, Spreading, TermEntry};
 use crate::{
     class::ClassId,
     plugin::{
@@ -23,6 +23,7 @@ impl Cluster {
             return;
         };
         state.bind(class, pod);
+        self.changed.push(node.0);
         self.count(class, at, &BTreeSet::new());
     }
 
@@ -31,6 +32,7 @@ impl Cluster {
         let at = node.index();
         if let (Some(state), Some(pod)) = (self.nodes.get_mut(at), self.classes.get(class.index())) {
             state.bind(class, pod);
+            self.changed.push(node.0);
             self.count(class, at, unseen);
         }
     }
@@ -186,12 +188,15 @@ impl Cluster {
             let mut entered = Vec::new();
             for (constraint, key) in constraints.into_iter().zip(&keys) {
                 let needed = if is_system { vec![*key] } else { keys.clone() };
-                entered.push(self.add_constraint(id, constraint, *key, needed));
+                entered.push(Bond {
+                    self_match: constraint.self_match,
+                    constraint: self.add_constraint(id, constraint, *key, needed),
+                });
             }
             if let Some(relations) = self.relations.get_mut(id.index()) {
                 match action {
                     Action::DoNotSchedule => relations.hard = entered,
-                    Action::ScheduleAnyway => relations.soft = entered,
+                    Action::ScheduleAnyway => relations.soft = entered.iter().map(|bond| bond.constraint).collect(),
                 }
             }
         }
@@ -219,8 +224,18 @@ impl Cluster {
         (selected.collect(), is_system)
     }
 
+    /// Constraints that count the same pods on the same nodes are one.
     fn add_constraint(&mut self, owner: ClassId, constraint: Constraint, key: usize, needed: Vec<usize>) -> usize {
         let at = self.constraints.len();
+        let look = ConstraintKey {
+            alone: self.classes.get(owner.index()).map_or(usize::MAX, |class| class.alone),
+            identity: constraint.identity(),
+            needed: needed.clone(),
+        };
+        match self.constraint_index.entry(look) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(place) => place.insert(at),
+        };
         for (class, relations) in self.classes.iter().zip(&mut self.relations) {
             if constraint.counts(&class.pod) {
                 relations.counted_by.push(at);

@@ -1,15 +1,15 @@
 //! May a pod run on a node? The filters in the order of the default profile; the first one to refuse is named.
 
-use super::{Cluster, NodeId, Refusal};
+use super::{Cluster, NodeId, Refusal, shape::is_refused};
 use crate::{
-    class::{ClassId, Fit, PodClass, Static},
+    class::{ClassId, PodClass},
     node::NodeState,
     plugin::{
         Plugin,
         inter_pod_affinity::Kind,
-        node_affinity, node_ports, node_resources_balanced_allocation,
-        node_resources_fit::{self, Insufficient, Room},
-        node_unschedulable, node_volume_limits, taint_toleration, volume_binding, volume_zone,
+        node_ports,
+        node_resources_fit::{self, Insufficient},
+        node_volume_limits, taint_toleration,
     },
 };
 
@@ -48,35 +48,14 @@ impl Cluster {
             .or_else(|| self.refused_by_neighbours(class, node))
     }
 
-    /// What of the node alone speaks against the class, remembered.
-    pub(super) fn static_of(&mut self, class: ClassId, node: usize) -> Static {
-        let closed = Static {
-            refused: Some(Plugin::NodeAffinity),
-            intolerable: 0,
-            preference: 0,
-        };
-        let Some(class) = self.classes.get_mut(class.index()) else {
-            return closed;
-        };
-        while class.statics.len() <= node {
-            let Some(state) = self.nodes.get(class.statics.len()) else {
-                return closed;
-            };
-            let entry = judge_alone(class, state);
-            class.has_wishes |= entry.intolerable != 0 || entry.preference != 0;
-            class.statics.push(entry);
-        }
-        class.statics.get(node).copied().unwrap_or(closed)
-    }
-
-    fn refused_by_room(&mut self, class: ClassId, node: usize) -> Option<Plugin> {
-        let (Some(class), Some(state)) = (self.classes.get_mut(class.index()), self.nodes.get(node)) else {
+    fn refused_by_room(&self, class: ClassId, node: usize) -> Option<Plugin> {
+        let (Some(class), Some(state)) = (self.classes.get(class.index()), self.nodes.get(node)) else {
             return Some(Plugin::NodeResourcesFit);
         };
         if node_ports::conflict(&class.ports, &state.ports).is_some() {
             return Some(Plugin::NodePorts);
         }
-        if fit(class, node, state).refused {
+        if is_refused(class, state) {
             return Some(Plugin::NodeResourcesFit);
         }
         is_occupied(class, state).then_some(Plugin::NodeVolumeLimits)
@@ -103,14 +82,13 @@ impl Cluster {
         let Some(relations) = self.relations.get(class.index()) else {
             return true;
         };
-        relations
-            .hard
-            .iter()
-            .filter_map(|at| self.constraints.get(*at))
-            .all(|entry| {
-                let domain = self.domain(entry.key, node);
-                domain.is_some_and(|domain| entry.constraint.skew(domain) <= entry.constraint.max_skew)
-            })
+        relations.hard.iter().all(|bond| {
+            let Some(entry) = self.constraints.get(bond.constraint) else {
+                return true;
+            };
+            let domain = self.domain(entry.key, node);
+            domain.is_some_and(|domain| entry.constraint.ahead(domain) + bond.self_match <= entry.constraint.max_skew)
+        })
     }
 
     /// How much a pod of the class on the node tends to unbalance the constraints it obeys and those that count it; the
@@ -127,11 +105,11 @@ impl Cluster {
         if relations.affinity.is_some() || is_unseen {
             return (0, 0);
         }
-        let entries = relations.hard.iter().chain(&relations.counted_by);
-        let ahead = entries.filter_map(|at| {
+        let hard = relations.hard.iter().map(|bond| &bond.constraint);
+        let ahead = hard.chain(&relations.counted_by).filter_map(|at| {
             let entry = self.constraints.get(*at)?;
             let domain = self.domain(entry.key, node.index())?;
-            Some(entry.constraint.skew(domain) - entry.constraint.self_match)
+            Some(entry.constraint.ahead(domain))
         });
         let ahead = ahead.max().unwrap_or(0);
         let rank = match (relations.hard.is_empty(), ahead > 0) {
@@ -222,87 +200,10 @@ impl Cluster {
     }
 }
 
-fn judge_alone(class: &PodClass, state: &NodeState) -> Static {
-    let (node, spec) = (&state.node, &class.pod.spec);
-    Static {
-        refused: refused_alone(class, state),
-        intolerable: taint_toleration::intolerable(&node.taints, &spec.tolerations),
-        preference: node_affinity::preference(spec, &node.name, &node.labels),
-    }
-}
-
-fn refused_alone(class: &PodClass, state: &NodeState) -> Option<Plugin> {
-    let (node, spec) = (&state.node, &class.pod.spec);
-    if !node_unschedulable::admits(&spec.tolerations, node.is_unschedulable) {
-        return Some(Plugin::NodeUnschedulable);
-    }
-    if taint_toleration::untolerated(&node.taints, &spec.tolerations).is_some() {
-        return Some(Plugin::TaintToleration);
-    }
-    if !node_affinity::admits(spec, &node.name, &node.labels) {
-        return Some(Plugin::NodeAffinity);
-    }
-    let Ok(volumes) = &class.volumes else {
-        return Some(Plugin::VolumeBinding);
-    };
-    if !volume_binding::admits(volumes, &node.name, &node.labels) {
-        return Some(Plugin::VolumeBinding);
-    }
-    (!volume_zone::admits(&volumes.bound, &node.labels)).then_some(Plugin::VolumeZone)
-}
-
 /// Whether ports the pod wants are taken, or more volumes would be attached than can be.
 pub(super) fn is_occupied(class: &PodClass, state: &NodeState) -> bool {
     let volumes = class.volumes.as_ref().map_or(&[][..], |volumes| &volumes.attachments);
     let has_conflict = || node_ports::conflict(&class.ports, &state.ports).is_some();
     let has_too_many = || node_volume_limits::exceeded(volumes, &state.attached, &state.node.volume_limits).is_some();
     !class.ports.is_empty() && has_conflict() || !volumes.is_empty() && has_too_many()
-}
-
-/// Room and resource scores; computed again only when the node changed.
-fn fit(class: &mut PodClass, node: usize, state: &NodeState) -> Fit {
-    if class.fits.len() <= node {
-        class.fits.resize(node + 1, Fit::default());
-    }
-    match class.fits.get(node) {
-        Some(known) if known.version == state.version => *known,
-        _ => {
-            let fresh = fit_now(class, state);
-            if let Some(place) = class.fits.get_mut(node) {
-                *place = fresh;
-            }
-            fresh
-        }
-    }
-}
-
-pub(super) fn fit_now(class: &PodClass, state: &NodeState) -> Fit {
-    let room = state.room();
-    let mut refused = node_resources_fit::insufficient(&class.requests, room).is_some();
-    if let Some((requested, pods)) = state.requested_with_nominated(class.priority) {
-        let room = Room {
-            requested: &requested,
-            pods: room.pods + pods,
-            ..room
-        };
-        refused |= node_resources_fit::insufficient(&class.requests, room).is_some();
-    }
-    Fit {
-        version: state.version,
-        refused,
-        score: if refused { 0 } else { resource_score(class, state) },
-    }
-}
-
-fn resource_score(class: &PodClass, state: &NodeState) -> i64 {
-    let (allocatable, requested, non_zero) = state.shares();
-    let plus = |a: [i64; 2], b: [i64; 2]| [a[0] + b[0], a[1] + b[1]];
-    let least = node_resources_fit::least_allocated(plus(non_zero, class.non_zero), allocatable);
-    // A pod that asks for nothing is not balanced: all such pods would end up on one node.
-    let balanced = if class.asked == [0, 0] {
-        0
-    } else {
-        node_resources_balanced_allocation::score(plus(requested, class.asked), requested, allocatable)
-    };
-    node_resources_fit::WEIGHT * least + node_resources_balanced_allocation::WEIGHT * balanced
 }

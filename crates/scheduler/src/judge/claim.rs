@@ -7,7 +7,7 @@ use std::{
 
 use model::{
     object::{NodePool, ObjectKey, Pod, Taint, Text},
-    plan::{Plan, PlannedClaim},
+    plan::{Plan, PlannedClaim, Slot},
     requirement::{Operator, Requirements},
     snapshot::Snapshot,
     vocabulary::{KeyId, ValueId},
@@ -28,6 +28,7 @@ use crate::plugin::node_affinity::NodeLabels;
 #[derive(Debug)]
 pub(super) struct ClaimView {
     pub(super) place: Place,
+    pub(super) slot: Slot,
     pub(super) hostname: Text,
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) taints: Vec<Taint>,
@@ -225,6 +226,10 @@ fn view(
         .unwrap_or_default();
     ClaimView {
         place: context.place.clone(),
+        slot: match context.place {
+            Place::Claim(at) => Slot::Claim(u32::try_from(at).unwrap_or(u32::MAX)),
+            Place::Node(_) => Slot::Existing(u32::MAX),
+        },
         hostname,
         pods,
         taints: context.pool.spec.template.spec.taints.to_vec(),

@@ -1,11 +1,14 @@
 //! The node a claim is expected to become, and the nodes that stay.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use model::{
-    object::{Labels, ObjectKey, Pod, Text},
+    object::{InstanceTypeName, Labels, Map, NodePoolName, ObjectKey, Pod, Text},
     plan::{Plan, PlannedClaim},
-    requirement::Requirements,
+    requirement::{RequirementSpec, Requirements},
     snapshot::Snapshot,
 };
 
@@ -41,30 +44,96 @@ pub(super) fn node_name(claim: usize) -> Text {
 /// The nodes the claims of a plan are expected to become, in the plan's order. A claim that cannot be launched becomes a
 /// node without room.
 pub(crate) fn expected_nodes(snapshot: &Snapshot, plan: &Plan) -> Vec<Expected> {
-    let mut supply = Supply::new(snapshot);
-    let daemons = daemons(snapshot, &mut supply.dictionary);
+    let cheapest = plan.claims.iter().filter_map(|claim| claim.cheapest.as_ref());
+    let wanted: BTreeSet<_> = cheapest.map(|launch| &launch.instance_type).collect();
+    let mut few = Supply::of(snapshot, |name| wanted.contains(name));
+    let mut all: Option<Supply> = None;
+    let daemons = daemons(snapshot, &mut few.dictionary);
+    let mut known: HashMap<Alike<'_>, Option<Expected>> = HashMap::new();
     let claims = plan.claims.iter().enumerate();
-    let nodes = claims.map(|(at, claim)| expected_node(snapshot, &mut supply, &daemons, at, claim).unwrap_or_default());
+    let nodes = claims.map(|(at, claim)| {
+        let name = node_name(at);
+        let alike = known.entry(Alike::of(claim)).or_insert_with(|| {
+            let as_planned = expected_node(snapshot, &mut few, &daemons, &name, claim, cheapest_launch);
+            as_planned.or_else(|| {
+                let all = all.get_or_insert_with(|| Supply::new(snapshot));
+                expected_node(snapshot, all, &daemons, &name, claim, launch)
+            })
+        });
+        alike.as_ref().map(|node| node.named(name)).unwrap_or_default()
+    });
     nodes.collect()
+}
+
+/// What tells the nodes of claims apart, but for their names.
+#[derive(PartialEq, Eq, Hash)]
+struct Alike<'a> {
+    node_pool: &'a NodePoolName,
+    constraints: *const RequirementSpec,
+    labels: &'a Map<Text>,
+    launch: Option<[Option<&'a str>; 3]>,
+    /// Where the launch says nothing, the types decide.
+    options: Option<Vec<&'a str>>,
+}
+
+impl<'a> Alike<'a> {
+    fn of(claim: &'a PlannedClaim) -> Self {
+        let launch = claim.cheapest.as_ref();
+        let launch = launch.map(|it| {
+            [
+                Some(it.instance_type.as_str()),
+                it.zone.as_deref(),
+                it.capacity_type.as_deref(),
+            ]
+        });
+        Self {
+            node_pool: &claim.node_pool,
+            constraints: claim.constraints.as_ptr(),
+            labels: &claim.labels,
+            options: launch
+                .is_none()
+                .then(|| claim.options.iter().map(InstanceTypeName::as_str).collect()),
+            launch,
+        }
+    }
+}
+
+impl Expected {
+    /// The same node under another name.
+    fn named(&self, name: Text) -> Self {
+        let hostname = "kubernetes.io/hostname";
+        let labels = self.sched_node.labels.iter().map(|(key, value)| {
+            let value = if **key == *hostname { &name } else { value };
+            (key.clone(), value.clone())
+        });
+        Self {
+            sched_node: SchedNode {
+                labels: Labels::from_pairs(labels.collect()),
+                name,
+                ..self.sched_node.clone()
+            },
+            daemons: self.daemons.clone(),
+        }
+    }
 }
 
 fn expected_node(
     snapshot: &Snapshot,
     supply: &mut Supply,
     daemons: &[Daemon],
-    at: usize,
+    name: &Text,
     claim: &PlannedClaim,
+    launch: for<'a> fn(&'a Context<'a>, &PlannedClaim) -> Option<Launched<'a>>,
 ) -> Option<Expected> {
     let pool = snapshot.node_pool(&claim.node_pool)?;
     let requirements = Requirements::from_specs(claim.constraints.iter(), &mut supply.vocabulary);
-    let name = node_name(at);
-    let labels = ClaimLabels::new(claim, pool, &name, requirements.clone(), &supply.vocabulary);
+    let labels = ClaimLabels::new(claim, pool, name, requirements.clone(), &supply.vocabulary);
     let mut context = Context {
         snapshot,
         supply,
         daemons,
         pool,
-        place: Place::Claim(at),
+        place: Place::Claim(0),
         labels,
         requirements: &requirements,
         launches: Vec::new(),
@@ -74,7 +143,7 @@ fn expected_node(
     let taints = &pool.spec.template.spec.taints;
     let running = daemons
         .iter()
-        .filter(|it| it.tolerates(taints) && it.matches(&name, &launched));
+        .filter(|it| it.tolerates(taints) && it.matches(name, &launched));
     let kind = &launched.kind.shape;
     Some(Expected {
         daemons: running.map(Daemon::pod).collect(),
@@ -83,7 +152,7 @@ fn expected_node(
             taints: (**taints).clone(),
             allocatable: launched.offering.resources.clone(),
             volume_limits: kind.volume_limits.clone(),
-            name,
+            name: name.clone(),
             ..SchedNode::default()
         },
     })
@@ -91,6 +160,10 @@ fn expected_node(
 
 /// The launch the plan reckons with, or the first one possible.
 pub(super) fn launch<'a>(context: &'a Context<'a>, claim: &PlannedClaim) -> Option<Launched<'a>> {
+    cheapest_launch(context, claim).or_else(|| context.all_launched().next())
+}
+
+fn cheapest_launch<'a>(context: &'a Context<'a>, claim: &PlannedClaim) -> Option<Launched<'a>> {
     let is_cheapest = |launched: &Launched<'_>| {
         claim.cheapest.as_ref().is_some_and(|cheapest| {
             let has = |key: &str, value: &Option<Text>| value.as_deref() == launched.label(key);
@@ -99,8 +172,7 @@ pub(super) fn launch<'a>(context: &'a Context<'a>, claim: &PlannedClaim) -> Opti
                 && has("karpenter.sh/capacity-type", &cheapest.capacity_type)
         })
     };
-    let cheapest = context.all_launched().find(is_cheapest);
-    cheapest.or_else(|| context.all_launched().next())
+    context.all_launched().find(is_cheapest)
 }
 
 impl World {

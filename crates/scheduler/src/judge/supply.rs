@@ -52,32 +52,37 @@ pub(super) struct Promised {
 
 impl Supply {
     pub(super) fn new(snapshot: &Snapshot) -> Self {
+        Self::of(snapshot, |_| true)
+    }
+
+    /// Only some of the types: preparing hundreds takes longer than most questions about a few.
+    pub(super) fn of(snapshot: &Snapshot, is_wanted: impl Fn(&InstanceTypeName) -> bool) -> Self {
         let catalog = snapshot.catalog();
         let (mut vocabulary, mut dictionary) = (Vocabulary::new(), Dictionary::default());
         for key in &catalog.well_known_labels {
             vocabulary.add_well_known(key);
         }
-        let variants = catalog.node_pool_variants.values().flatten();
-        let built: Vec<_> = catalog
-            .instance_types
-            .iter()
-            .chain(variants)
+        let shared = catalog.instance_types.iter().filter(|it| is_wanted(&it.name));
+        let own = catalog.node_pool_variants.iter();
+        let own = own.flat_map(|(pool, own)| own.iter().map(move |it| (pool, it)));
+        let own = own.filter(|(_, it)| is_wanted(&it.name));
+        let by_name: BTreeMap<_, _> = shared.clone().map(|it| it.name.clone()).zip(0..).collect();
+        let variants = own.clone().map(|(pool, it)| (pool.clone(), it.name.clone()));
+        let variants = variants.zip(shared.clone().count()..).collect();
+        let built: Vec<_> = shared
+            .chain(own.map(|(_, it)| it))
             .map(|entry| (entry.name.clone(), entry.instance_type(&mut vocabulary)))
             .collect();
         let types: Vec<_> = built
             .into_iter()
             .map(|(name, it)| Type::new(name, it, &vocabulary, &mut dictionary))
             .collect();
-        let shared = catalog.instance_types.iter().enumerate();
-        let by_name = shared.map(|(at, it)| (it.name.clone(), at)).collect();
-        let of_pools = catalog.node_pool_variants.iter();
-        let variants = of_pools
-            .flat_map(|(pool, own)| own.iter().map(|it| (pool.clone(), it.name.clone())))
-            .zip(catalog.instance_types.len()..)
-            .collect();
         let listed = catalog.node_pool_instance_types.iter();
         let of_pool = listed
-            .map(|(pool, names)| (pool.clone(), names.iter().cloned().collect()))
+            .map(|(pool, names)| {
+                let names = names.iter().filter(|name| is_wanted(name));
+                (pool.clone(), names.cloned().collect())
+            })
             .collect();
         Self {
             vocabulary,

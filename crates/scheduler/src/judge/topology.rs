@@ -1,7 +1,8 @@
 //! Is there an order in which every pod could be bound, as far as its neighbours are concerned?
 //!
 //! The scheduler looks at spread and affinity when it binds a pod, so a plan is sound when some order of binding passes.
-//! Two are tried: the planner's own (largest pods first, in laps), and the one that always takes the pod that skews least.
+//! A plan that tells one is believed only if that one passes. Otherwise two are tried: upstream's (largest pods first, in
+//! laps), and the one that always takes the pod that skews least.
 //! They are tried in two worlds: one in which a claim whose domain is open is in none, which is how upstream counts, and
 //! the one the plan expects. What fails only in one of them is a doubt.
 

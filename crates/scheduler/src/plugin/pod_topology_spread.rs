@@ -30,6 +30,17 @@ impl Action {
     }
 }
 
+/// What tells one constraint from another, but for the nodes it looks at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    topology_key: Text,
+    max_skew: i64,
+    min_domains: usize,
+    selector: Option<LabelSelector>,
+    namespace: Text,
+    honors: [bool; 2],
+}
+
 /// A constraint with its counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Constraint {
@@ -131,10 +142,22 @@ impl Constraint {
         self.counts.get(domain).copied().flatten().unwrap_or(0)
     }
 
-    /// How far a domain would be above the least once the pod is there.
-    pub(crate) fn skew(&self, domain: usize) -> i64 {
+    /// How far a domain is above the least.
+    pub(crate) fn ahead(&self, domain: usize) -> i64 {
         let least = if self.domains < self.min_domains { 0 } else { self.least };
-        self.count(domain) + self.self_match - least
+        self.count(domain) - least
+    }
+
+    /// What tells it from others.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            topology_key: self.topology_key.clone(),
+            max_skew: self.max_skew,
+            min_domains: self.min_domains,
+            selector: self.selector.clone(),
+            namespace: self.namespace.clone(),
+            honors: [self.honors_affinity, self.honors_taints],
+        }
     }
 }
 
@@ -201,16 +224,16 @@ mod tests {
     }
 
     #[test]
-    fn skew_is_measured_from_the_emptiest_domain_or_from_zero_below_min_domains() {
+    fn what_a_domain_is_ahead_is_measured_from_the_emptiest_domain_or_from_zero_below_min_domains() {
         let mut spread = constraint(r#"{"maxSkew":1,"minDomains":3,"labelSelector":{"matchLabels":{"app":"web"}}}"#);
         spread.add_node(0, 2);
         spread.add_node(1, 1);
-        assert_eq!((spread.skew(0), spread.skew(1)), (3, 2));
+        assert_eq!((spread.ahead(0), spread.ahead(1)), (2, 1));
         spread.add_node(2, 1);
-        assert_eq!((spread.skew(0), spread.skew(1)), (2, 1));
+        assert_eq!((spread.ahead(0), spread.ahead(1)), (1, 0));
         spread.add_pods(1, 1);
-        assert_eq!((spread.skew(0), spread.skew(1), spread.skew(2)), (2, 2, 1));
+        assert_eq!((spread.ahead(0), spread.ahead(1), spread.ahead(2)), (1, 1, 0));
         spread.add_pods(2, 1);
-        assert_eq!((spread.skew(0), spread.skew(1), spread.skew(2)), (1, 1, 1));
+        assert_eq!((spread.ahead(0), spread.ahead(1), spread.ahead(2)), (0, 0, 0));
     }
 }

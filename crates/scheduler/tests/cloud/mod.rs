@@ -146,6 +146,8 @@ pub(crate) fn claim(
         requests: ResourceList::EMPTY,
         labels: Map::default(),
         annotations: Map::default(),
+        wave: 0,
+        nominated: Vec::new(),
     }
 }
 
@@ -154,6 +156,7 @@ pub(crate) fn plan(claims: Vec<PlannedClaim>, existing: Vec<PlannedNode>) -> Pla
         claims,
         existing,
         unplaced: Vec::new(),
+        order: Vec::new(),
     }
 }
 

@@ -83,12 +83,19 @@ impl Lifecycle {
             return Ok(Next::Change);
         };
         let key = ObjectKey::cluster_scoped(name.as_str());
+        let Some(pool) = cluster.get::<NodePool>(&key).filter(|pool| owns(pool, claim)) else {
+            return Ok(Next::Change);
+        };
+        let health = verdict(&self.health, &pool, outcome);
+        if judged(&pool, claim, health, cluster.now()).is_none() {
+            self.health.record(&pool.metadata.uid, outcome);
+            return Ok(Next::Change);
+        }
+        // The nodes of a plan register together: the first one writes, and the others find that nothing is left to write.
+        let _writing = self.judging.lock().await;
         let Some(pool) = cluster.get::<NodePool>(&key) else {
             return Ok(Next::Change);
         };
-        if !owns(&pool, claim) {
-            return Ok(Next::Change);
-        }
         let mut pool = NodePool::clone(&pool);
         for _ in 0..TRIES {
             let health = verdict(&self.health, &pool, outcome);

@@ -8,11 +8,11 @@ use model::object::{ConditionStatus, List, Node, NodeClaim, Object, OwnerReferen
 use runtime::{Event, EventKind};
 use tokio::task::JoinSet;
 
-use super::{Lifecycle, Pass, Step, initialization, pass, release, step::Answer};
+use super::{Lifecycle, Pass, Step, initialization, pass, release, steer::Turn, step::Answer};
 use crate::{
     Cluster, Next, Problem,
     node_claim::{ending::label, overlaid, ownership::Joined, with_pair},
-    steering::Release,
+    steering::{Release, pin::is_pinning},
 };
 
 /// A node that comes last waits for pods, of whose binding its claim does not hear: it looks again.
@@ -46,17 +46,22 @@ fn decide(claim: &NodeClaim, joined: Joined) -> Decision {
     }
 }
 
-fn is_unregistered(taint: &Taint) -> bool {
+pub(super) fn is_unregistered(taint: &Taint) -> bool {
     *taint.key == *taints::UNREGISTERED && *taint.effect == *"NoExecute"
+}
+
+/// Whether a taint of ours keeps pods off a node until it is released.
+fn holds(taint: &Taint) -> bool {
+    is_unregistered(taint) || is_pinning(taint)
 }
 
 /// Whether a node came without the taint that should keep pods off until it is registered.
 fn lacks_taint(node: &Node) -> bool {
-    node.metadata.labels.get(labels::REGISTERED).is_none() && !node.spec.taints.iter().any(is_unregistered)
+    node.metadata.labels.get(labels::REGISTERED).is_none() && !node.spec.taints.iter().any(holds)
 }
 
 /// The node with what the claim wants: finalizer, owner, taints, annotations and labels.
-fn synced(claim: &NodeClaim, node: &Node) -> Node {
+pub(super) fn synced(claim: &NodeClaim, node: &Node) -> Node {
     let mut after = node.clone();
     let metadata = &mut after.metadata;
     if !metadata
@@ -89,14 +94,9 @@ fn synced(claim: &NodeClaim, node: &Node) -> Node {
 
 /// The node as pods may use it.
 fn released(mut node: Node) -> Node {
-    if node.spec.taints.iter().any(is_unregistered) {
-        node.spec.taints = node
-            .spec
-            .taints
-            .iter()
-            .filter(|taint| !is_unregistered(taint))
-            .cloned()
-            .collect();
+    if node.spec.taints.iter().any(holds) {
+        let kept = node.spec.taints.iter().filter(|taint| !holds(taint));
+        node.spec.taints = kept.cloned().collect();
     }
     labelled(node, labels::REGISTERED)
 }
@@ -169,12 +169,22 @@ impl Lifecycle {
             return hooks.hold(cluster, pass, node, after).await;
         }
         match cluster.look(|state| release::may_release(&pass.draft, &node, state, pass.now)) {
-            Release::Now => self.release(cluster, pass, node).await,
+            Release::Now => self.open(cluster, pass, node).await,
             Release::Held { reason, until } => {
                 tracing::debug!("NodeClaim.name" = %pass.draft.metadata.name, reason, %until, "awaiting release");
                 let left: Duration = until.duration_since(pass.now).try_into().unwrap_or_default();
                 pass.after(left.min(ASK_AGAIN));
             }
+        }
+    }
+
+    /// Tells the pods that are meant for the node, and releases it.
+    async fn open(&self, cluster: &Cluster, pass: &mut Pass, node: Arc<Node>) {
+        match self.steer(cluster, pass, node).await {
+            Ok(Turn::Open(node)) => self.release(cluster, pass, node).await,
+            Ok(Turn::Wait(time)) => pass.after(time),
+            Ok(Turn::Again) => pass.again(),
+            Err(problem) => pass.fail(Problem::Other(format!("patching node, {problem}"))),
         }
     }
 

@@ -59,9 +59,15 @@ impl Sale {
             open: BTreeMap::new(),
         };
         let mut markets = BTreeMap::new();
+        let mut listed: Vec<usize> = (0..run.problem.index.offers.len()).collect();
+        // By name, so that the order of the catalogue does not decide between equals.
+        listed.sort_by_key(|at| {
+            let offer = &run.problem.index.offers[*at];
+            (&run.problem.index.types[offer.entry as usize].name, *at)
+        });
         for (template, entry) in run.problem.templates.iter().enumerate() {
             let Some(rows) = rows(template) else { continue };
-            let launchable = run.problem.index.offers.iter().enumerate();
+            let launchable = listed.iter().map(|at| (*at, &run.problem.index.offers[*at]));
             let launchable = launchable.filter(|(_, offer)| offer.is_launchable && is_wanted(offer));
             for (at, offer) in launchable.filter(|(_, offer)| has(&rows, offer.row as usize)) {
                 let zone = sale.zone(offer.zone);

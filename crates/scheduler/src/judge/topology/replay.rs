@@ -1,13 +1,13 @@
 //! Binding the pods of a plan one by one.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
 use model::{
     object::{Labels, ObjectKey, Pod, Text},
-    plan::Plan,
+    plan::{Plan, Slot},
     snapshot::Snapshot,
 };
 
@@ -40,6 +40,8 @@ pub(in crate::judge) struct Binding {
     pub(in crate::judge) place: Place,
     /// Topologies in which the node's domain was open when the pod was placed.
     late: BTreeSet<Text>,
+    /// When the plan's witness binds it; none when it does not speak of it.
+    turn: Option<usize>,
 }
 
 /// Which pods count.
@@ -91,13 +93,15 @@ impl Replay {
             unknown: Vec::new(),
         };
         let nodes = replay.add_world(snapshot, world, plan);
-        replay.add_claims(claims, kind);
-        for planned in &plan.existing {
+        let mut turns = Turns::of(plan);
+        replay.add_claims(claims, kind, &mut turns);
+        for (at, planned) in (0..).zip(&plan.existing) {
             match nodes.get(planned.name.as_str()) {
                 Some(node) => {
                     let place = Place::Node(planned.name.as_str().into());
                     for pod in &planned.pods {
-                        replay.add_binding(current(snapshot, pod), *node, place.clone(), BTreeSet::new());
+                        let turn = turns.next(Slot::Existing(at));
+                        replay.add_binding(current(snapshot, pod), *node, place.clone(), BTreeSet::new(), turn);
                     }
                 }
                 None => replay.unknown.push(planned.name.as_str().into()),
@@ -122,7 +126,7 @@ impl Replay {
         nodes
     }
 
-    fn add_claims(&mut self, claims: &[ClaimView], kind: WorldKind) {
+    fn add_claims(&mut self, claims: &[ClaimView], kind: WorldKind, turns: &mut Turns) {
         for claim in claims {
             let open: BTreeSet<Text> = match kind {
                 WorldKind::Settled => claim.open_keys().cloned().collect(),
@@ -139,12 +143,13 @@ impl Replay {
             let mut late: BTreeSet<Text> = claim.unpinned.clone();
             for pod in &claim.pods {
                 late.retain(|key| !speaks_of(pod, key));
-                self.add_binding(Arc::clone(pod), node, claim.place.clone(), late.clone());
+                let turn = turns.next(claim.slot);
+                self.add_binding(Arc::clone(pod), node, claim.place.clone(), late.clone(), turn);
             }
         }
     }
 
-    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place, late: BTreeSet<Text>) {
+    fn add_binding(&mut self, pod: Arc<Pod>, node: NodeId, place: Place, late: BTreeSet<Text>, turn: Option<usize>) {
         let class = self.cluster.class_of(&pod);
         self.bindings.push(Binding {
             pod,
@@ -152,6 +157,7 @@ impl Replay {
             node,
             place,
             late,
+            turn,
         });
     }
 
@@ -160,8 +166,11 @@ impl Replay {
         BTreeSet::from([self.cluster.label(binding.node, key).cloned()])
     }
 
-    /// The pods that neither order binds; those of the order that binds more.
+    /// The pods that no order binds; those of the order that binds most.
     pub(in crate::judge) fn stuck(&self, counting: Counting) -> BTreeSet<Stuck> {
+        if self.is_witnessed(counting) {
+            return BTreeSet::new();
+        }
         let in_laps = self.in_laps(counting);
         if in_laps.is_empty() {
             return in_laps;
@@ -179,6 +188,18 @@ impl Replay {
             ..it
         });
         excused.collect()
+    }
+
+    /// Whether every pod is admitted in the order the plan tells.
+    fn is_witnessed(&self, counting: Counting) -> bool {
+        let mut witnessed: Vec<&Binding> = self.bindings.iter().collect();
+        witnessed.sort_by_key(|binding| binding.turn);
+        let mut cluster = self.cluster.clone();
+        witnessed.into_iter().all(|binding| {
+            let refused = cluster.refused_by_neighbours(binding.class, binding.node.index());
+            binding.bind(&mut cluster, counting);
+            binding.turn.is_some() && refused.is_none()
+        })
     }
 
     /// The planner's order: each lap binds what it can and leaves the rest for the next.
@@ -239,6 +260,24 @@ impl Replay {
         let mut numbered: Vec<_> = numbered.collect();
         numbered.sort_by_key(|(count, _)| *count);
         numbered.into_iter().map(|(_, binding)| binding).collect()
+    }
+}
+
+/// When the plan's witness binds the pods of each place.
+struct Turns(BTreeMap<Slot, VecDeque<usize>>);
+
+impl Turns {
+    fn of(plan: &Plan) -> Self {
+        let mut turns: BTreeMap<Slot, VecDeque<usize>> = BTreeMap::new();
+        for (turn, slot) in plan.order.iter().enumerate() {
+            turns.entry(*slot).or_default().push_back(turn);
+        }
+        Self(turns)
+    }
+
+    /// The turn of the next pod of a place.
+    fn next(&mut self, slot: Slot) -> Option<usize> {
+        self.0.get_mut(&slot)?.pop_front()
     }
 }
 

@@ -1,0 +1,54 @@
+//! Nodes go when that is right: they are broken, empty, outdated, or cost more than they are worth.
+//!
+//! What goes and why is decided by the crate `disruption`, on a snapshot. Here the loop asks it, waits where upstream
+//! waits, asks again on a fresh snapshot, and carries commands out: mark the nodes, bring replacements up, and only then
+//! delete the claims. Whatever goes wrong before that ends in the nodes staying as they were.
+
+mod facts;
+mod marker;
+mod measure;
+mod memory;
+pub(crate) mod pause;
+mod queue;
+mod reboot;
+mod repair;
+mod rounds;
+mod start;
+mod tell;
+
+use std::sync::Arc;
+
+use cloud::RepairPolicies;
+
+use crate::Cluster;
+use memory::Memory;
+use queue::CommandQueue;
+use repair::Policies;
+use rounds::Rounds;
+
+/// Runs the loop and the queue of commands under way, until the future is dropped.
+pub fn run(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
+    let memory = Arc::new(Memory::default());
+    let queue = Arc::new(CommandQueue::new(Arc::clone(&memory)));
+    let (work, carry_on) = crate::run(queue, Arc::clone(cluster));
+    let rounds = Rounds::new(memory, work, policies(cluster));
+    let (_, ask) = crate::run(Arc::new(rounds), Arc::clone(cluster));
+    async {
+        tokio::join!(carry_on, ask);
+    }
+}
+
+/// The repair policies, if nodes are to be repaired here.
+fn policies(cluster: &Cluster) -> Option<Policies> {
+    let settings = cluster.settings();
+    if !settings.decisions.feature_gates.node_repair || settings.legacy_node_repair {
+        return None;
+    }
+    match RepairPolicies::new(cluster.cloud().repair_policies()) {
+        Ok(policies) => Some(Policies::new(policies)),
+        Err(error) => {
+            tracing::error!(error = %error, "nodes are not repaired");
+            None
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What does a decision have to know? The cluster as it is, and what is under way.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use disruption::{Facts, Repair, RepairAction, StaticCount};
+use jiff::Timestamp;
+use model::{
+    object::{NodeName, NodePool, NodePoolName, ObjectKey},
+    snapshot::Snapshot,
+};
+use state::State;
+
+use super::{
+    memory::{Memory, Waiting},
+    pause,
+    repair::Policies,
+};
+use crate::{
+    Cluster,
+    provisioning::{in_flight, is_managed},
+};
+
+/// What a decision is made on.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) snapshot: Snapshot,
+    pub(super) facts: Facts,
+    /// How many pools are paused.
+    pub(super) paused: usize,
+    pub(super) now: Timestamp,
+}
+
+impl Seen {
+    /// The same with the nodes of commands that wait gone, as they will be if these hold.
+    pub(super) fn foreseen(mut self, waiting: &[Waiting]) -> Self {
+        let commands = waiting.iter().flat_map(|waiting| &waiting.commands);
+        for candidate in commands.flat_map(|command| &command.candidates) {
+            self.facts.marked.insert(candidate.claim.clone());
+            self.facts.queued.insert(candidate.provider_id.clone());
+        }
+        self
+    }
+}
+
+/// The cluster now. Claims on their way count as machines that are not up yet; pools of somebody else's do not count.
+pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policies>) -> Seen {
+    let now = cluster.now();
+    let snapshot = cluster.snapshot();
+    let theirs: Vec<ObjectKey> = snapshot
+        .objects()
+        .node_pools
+        .iter()
+        .filter(|pool| !is_managed(pool, cluster))
+        .map(|pool| pool.metadata.key())
+        .collect();
+    let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
+    let (snapshot, paused) = pause::held(&in_flight::counted(&snapshot), now);
+    let mut facts = cluster.note(|state| of_state(state, now));
+    facts.queued = memory.queued();
+    facts.pool_costs = disruption::tracked_costs(&snapshot);
+    facts.settled_at = memory.settled_at();
+    facts.rotation = memory.rotation();
+    facts.past_moves = memory.past_moves();
+    facts.failed_replacements = memory.failures(now);
+    if let Some(policies) = policies {
+        facts.repair_conditions = policies.conditions();
+        facts.repairs = repairs(&snapshot, policies, memory, now);
+    }
+    Seen {
+        snapshot,
+        facts,
+        paused,
+        now,
+    }
+}
+
+fn of_state(state: &mut State, now: Timestamp) -> Facts {
+    Facts {
+        marked: state.marked_for_deletion().collect(),
+        nominated: state.nominated(now).collect(),
+        buffer_pods: state.all_buffer_pods().clone(),
+        static_counts: static_counts(state),
+        changed_at: Some(state.consolidation_state(now)),
+        ..Facts::default()
+    }
+}
+
+fn static_counts(state: &State) -> BTreeMap<NodePoolName, StaticCount> {
+    let pools = state.all::<NodePool>().iter().filter(|pool| pool.is_static());
+    let count = |pool: &Arc<NodePool>| {
+        let counts = state.node_counts(&pool.name());
+        let count = StaticCount {
+            active: counts.active as u64,
+            deleting: counts.deleting as u64,
+            pending_disruption: counts.pending_disruption as u64,
+            reserved: counts.reserved as u64,
+        };
+        (pool.name(), count)
+    };
+    pools.map(count).collect()
+}
+
+/// What mends each broken node. A reboot that did not help twice becomes a replacement.
+fn repairs(snapshot: &Snapshot, policies: &Policies, memory: &Memory, now: Timestamp) -> BTreeMap<NodeName, Repair> {
+    let mut repairs = BTreeMap::new();
+    for node in snapshot.objects().nodes.iter() {
+        let Some(claim) = snapshot.claim_of_node(node) else {
+            continue;
+        };
+        let Some(mut repair) = policies.of(node, claim, now) else {
+            continue;
+        };
+        if repair.action == RepairAction::Reboot && memory.is_reboot_futile(&claim.metadata.uid, now) {
+            (repair.action, repair.is_escalated) = (RepairAction::Replace, true);
+        }
+        repairs.insert(NodeName::from(node.metadata.name.clone()), repair);
+    }
+    repairs
+}

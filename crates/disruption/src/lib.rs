@@ -1,0 +1,43 @@
+//! Given a snapshot and a time: which nodes go, in what order, replaced by what, and why the rest stays.
+//!
+//! [`decide`] asks upstream's methods in upstream's order and stops at the first that finds something; [`validate`] asks
+//! again, on a later snapshot, whether a command may still be carried out. Both are pure: what is under way comes in as
+//! [`Facts`], and who calls takes over what a [`Round`] says to remember.
+
+mod balanced;
+mod budget;
+mod candidate;
+mod command;
+mod consolidation;
+mod cost;
+mod cron;
+mod eligible;
+mod emptiness;
+mod expiry;
+mod facts;
+mod fix;
+mod guard;
+mod method;
+mod options;
+mod refusal;
+mod repack;
+mod replace;
+mod round;
+mod static_pool;
+mod trial;
+mod validate;
+mod world;
+
+pub use budget::{BUDGET_TIME_ZONE, BudgetError, Budgets, PoolBudget, UNLIMITED, Window, allowed, checked, windows};
+pub use candidate::Candidate;
+pub use command::{Command, PoolScore, Replacement, Saving};
+pub use cost::{Cost, eviction_cost, reschedule_cost};
+pub use cron::{Cron, CronError};
+pub use expiry::{EXPIRY_SPREAD, expires_at};
+pub use facts::{Facts, MachineShape, PastMove, Pause, Repair, RepairAction, Rotation, StaticCount};
+pub use guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT, looping_pools};
+pub use method::{Class, Decision, Method, Reason, TerminateFirst};
+pub use options::{Consolidation, Options};
+pub use refusal::{Event, Fix, Refusal, Rule, UnschedulablePods};
+pub use round::{Pass, Round, ask, consider, decide, tracked_costs};
+pub use validate::{Invalid, validate};

@@ -1,0 +1,181 @@
+//! `dovetail pause` and `dovetail resume`: nothing is disrupted for a while; pods that come get nodes all the same.
+
+use std::io::{BufRead, Write};
+
+use api::{
+    annotations::{PAUSE, PAUSE_REASON},
+    duration::Duration,
+};
+use jiff::Timestamp;
+use model::object::{NodePool, ObjectKey};
+use runtime::{Api, Clock, Patch};
+use serde_json::{Value, json};
+
+use crate::{answer::Answer, failure::Failure, live, terminal::counted};
+
+/// Stop voluntary disruption at once: consolidation, drift and expiry. New nodes and repair go on.
+///
+/// Writes two annotations on NodePools, which every leader reads before it disrupts anything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PauseArgs {
+    /// Why; the next person on call reads it.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// For how long, such as 2h; otherwise until `dovetail resume`.
+    #[arg(long = "for", value_name = "DURATION")]
+    span: Option<Duration>,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// End a pause.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Only these NodePools; otherwise all.
+    #[arg(long = "pool", value_name = "NODEPOOL")]
+    pools: Vec<String>,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What stands for the end of a pause that nobody has set.
+const OPEN: &str = "until-resumed";
+
+pub(crate) fn pause(args: &PauseArgs) -> anyhow::Result<Answer> {
+    if args.reason.trim().is_empty() {
+        let why = "the next person on call reads it";
+        return Err(Failure::new("a pause needs a reason", why, "--reason \"…\"").into());
+    }
+    let now = Clock::system().now();
+    let until = args
+        .span
+        .map(|span| now.saturating_add(span.to_signed()).unwrap_or(Timestamp::MAX));
+    live::wait_for(async {
+        let api = live::cluster().await?;
+        let pools = chosen(&live::list::<NodePool>(&api).await?, &args.which.pools)?;
+        let asks = format!(
+            "Writes {PAUSE} on {}: {}. Stops consolidation, drift and expiry; not new nodes, not repair.",
+            counted(pools.len(), "NodePool"),
+            pools.join(", ")
+        );
+        if !args.which.agrees(&asks)? {
+            return Ok(Answer::from("nothing was written\n".to_owned()));
+        }
+        write(&api, &pools, &annotations(until, Some(&args.reason))).await?;
+        Ok(Answer::from(format!(
+            "paused {}: {:?}. End it: dovetail resume\n",
+            until.map_or("until it is resumed".to_owned(), |until| format!(
+                "until {}",
+                written(until)
+            )),
+            args.reason
+        )))
+    })
+}
+
+pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<Answer> {
+    live::wait_for(async {
+        let api = live::cluster().await?;
+        let all = live::list::<NodePool>(&api).await?;
+        let is_paused = |pool: &&Value| !pool["metadata"]["annotations"][PAUSE].is_null();
+        let paused: Vec<Value> = all.iter().filter(is_paused).cloned().collect();
+        if paused.is_empty() {
+            return Ok(Answer::from("nothing to resume: no pause is set.\n".to_owned()));
+        }
+        let pools = chosen(&paused, &args.which.pools)?;
+        if !args.which.agrees(&format!("Takes {PAUSE} off {}.", pools.join(", ")))? {
+            return Ok(Answer::from("nothing was written\n".to_owned()));
+        }
+        write(&api, &pools, &annotations_gone()).await?;
+        Ok(Answer::from(format!("resumed {}\n", pools.join(", "))))
+    })
+}
+
+impl Which {
+    /// Shows what will be written, and asks.
+    fn agrees(&self, asks: &str) -> anyhow::Result<bool> {
+        if self.yes {
+            return Ok(true);
+        }
+        eprint!("{asks} Continue? [y/N] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+/// The names of the pools that are meant.
+fn chosen(all: &[Value], wanted: &[String]) -> Result<Vec<String>, Failure> {
+    let name = |pool: &Value| pool["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let known: Vec<String> = all.iter().map(name).collect();
+    if let Some(unknown) = wanted.iter().find(|wanted| !known.contains(wanted)) {
+        let why = format!("there are {}", known.join(", "));
+        return Err(Failure::new(
+            format!("no NodePool {unknown} to change"),
+            why,
+            "name one of them with --pool",
+        ));
+    }
+    if known.is_empty() {
+        let why = "the cluster has none, so there is nothing that could be disrupted";
+        return Err(Failure::new("no NodePool to change", why, "kubectl get nodepools"));
+    }
+    Ok(if wanted.is_empty() { known } else { wanted.to_vec() })
+}
+
+fn annotations(until: Option<Timestamp>, reason: Option<&str>) -> Value {
+    let until = until.map_or(OPEN.to_owned(), written);
+    json!({"metadata": {"annotations": {PAUSE: until, PAUSE_REASON: reason}}})
+}
+
+fn annotations_gone() -> Value {
+    json!({"metadata": {"annotations": {PAUSE: null, PAUSE_REASON: null}}})
+}
+
+fn written(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+async fn write(api: &Api, pools: &[String], change: &Value) -> anyhow::Result<()> {
+    for pool in pools {
+        let key = ObjectKey::cluster_scoped(pool);
+        api.patch::<NodePool>(&key, None, &Patch::Merge(change.clone())).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_pools_are_meant_unless_some_are_named() {
+        let all = ["a", "b"].map(|name| json!({"metadata": {"name": name}}));
+        let chosen = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
+            super::chosen(&all, &wanted)
+        };
+        assert_eq!(chosen(&[]).unwrap(), ["a", "b"]);
+        assert_eq!(chosen(&["b"]).unwrap(), ["b"]);
+        assert_eq!(chosen(&["c"]).unwrap_err().why, "there are a, b");
+    }
+
+    #[test]
+    fn a_pause_says_until_when_and_why() {
+        let until = "2026-11-16T17:42:07Z".parse().unwrap();
+        let expected = json!({"metadata": {"annotations": {
+            "dovetail.dev/pause": "2026-11-16T17:42:07Z", "dovetail.dev/pause-reason": "incident 4711",
+        }}});
+        assert_eq!(annotations(Some(until), Some("incident 4711")), expected);
+        let open = annotations(None, Some("incident 4711"));
+        assert_eq!(open["metadata"]["annotations"]["dovetail.dev/pause"], "until-resumed");
+    }
+}
