@@ -46,9 +46,20 @@ fn build() -> Result<PathBuf> {
 
 /// A cluster with kwok and our CRDs, on which nothing of ours runs yet.
 pub fn cluster() -> Result<Cluster> {
-    let cluster = Cluster::builder().kwok(Vec::new()).audit().start()?;
-    cluster.client().install_crd(&CrdSet::Kwok.ours()?)?;
+    let cluster = bare_cluster()?;
+    install_crds(cluster.client())?;
     Ok(cluster)
+}
+
+/// A cluster with kwok, and nothing of ours.
+pub fn bare_cluster() -> Result<Cluster> {
+    Ok(Cluster::builder().kwok(Vec::new()).audit().start()?)
+}
+
+/// Installs our CRDs.
+pub fn install_crds(client: &Client) -> Result<()> {
+    client.install_crd(&CrdSet::Kwok.ours()?)?;
+    Ok(())
 }
 
 /// Starts our binary with Karpenter's environment.
@@ -74,9 +85,15 @@ pub fn start_as_account(cluster: &Cluster, name: &str) -> Result<Process> {
 
 /// Installs the role the product ships with.
 pub fn apply_role(client: &Client) -> Result<()> {
+    apply_role_without(client, "", "")
+}
+
+/// Installs the role the product ships with, except for a verb on a resource.
+pub fn apply_role_without(client: &Client, verb: &str, resource: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rbac.yaml");
     let yaml = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    for object in rig::manifest::documents("the role", &yaml)? {
+    for mut object in rig::manifest::documents("the role", &yaml)? {
+        revoke(&mut object, verb, resource);
         let [kind, name, namespace] = ["/kind", "/metadata/name", "/metadata/namespace"]
             .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default());
         let collection = match kind {
@@ -87,6 +104,33 @@ pub fn apply_role(client: &Client) -> Result<()> {
         client.apply(&format!("{collection}/{name}"), &object)?;
     }
     Ok(())
+}
+
+fn revoke(role: &mut Value, verb: &str, resource: &str) {
+    let rules = role["rules"].as_array_mut().into_iter().flatten();
+    let concerned = rules.filter(|rule| {
+        rule["resources"]
+            .as_array()
+            .is_some_and(|all| all.contains(&json!(resource)))
+    });
+    for rule in concerned {
+        if let Some(verbs) = rule["verbs"].as_array_mut() {
+            verbs.retain(|granted| granted != verb);
+        }
+    }
+}
+
+/// Waits until a process has written something to its log.
+pub fn await_log(client: &Client, process: &Process, words: &str) -> Result<()> {
+    Ok(client.wait_for(&format!("{words:?} in the log"), LIMIT, |_| {
+        let log = fs::read_to_string(process.log()).unwrap_or_default();
+        Ok(if log.contains(words) {
+            Seen::Done(())
+        } else {
+            let last = log.lines().last().unwrap_or_default();
+            Seen::NotYet(format!("it ends with {last}"))
+        })
+    })?)
 }
 
 /// Starts upstream's controller for kwok.

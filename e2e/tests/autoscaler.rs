@@ -2,10 +2,10 @@
 
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
-    apply_deployment, apply_pool, apply_role, apply_shape, await_leader, await_nodes, await_nothing_left,
-    await_one_node_per_claim, await_ready, await_request, claims, cluster, consolidate, count, delete,
-    delete_deployment, delete_pool, forget_leader, metrics, nodes, requests, start, start_as_account, start_upstream,
-    value,
+    apply_deployment, apply_pool, apply_role, apply_role_without, apply_shape, await_leader, await_log, await_nodes,
+    await_nothing_left, await_one_node_per_claim, await_ready, await_request, bare_cluster, claims, cluster,
+    consolidate, count, delete, delete_deployment, delete_pool, forget_leader, install_crds, metrics, nodes, requests,
+    start, start_as_account, start_upstream, value,
 };
 use rig::{Client, ports};
 use serde_json::Value;
@@ -219,6 +219,63 @@ fn the_api_server_restarts_in_the_middle_of_a_launch_and_nothing_is_lost() -> Re
     await_one_node_per_claim(&client)?;
     delete(&client, "default", "web")?;
     await_nothing_left(&client)
+}
+
+#[test]
+fn history_that_is_compacted_away_in_the_middle_of_a_launch_is_listed_again_and_nothing_is_lost() -> Result<()> {
+    let mut cluster = cluster()?;
+    let client = cluster.client().clone();
+    let _controller = start(&cluster, "dovetail", &[("DISABLE_LEADER_ELECTION", "true")])?;
+    apply_pool(&client, "default")?;
+    for (at, step) in ["create nodeclaims", "create nodes"].into_iter().enumerate() {
+        let (before, lists) = (count(&cluster, step)?, count(&cluster, "list pods")?);
+        apply_deployment(&client, &format!("web-{at}"), 3, "40")?;
+        await_request(&cluster, step, before)?;
+        cluster.forget_history()?;
+        await_request(&cluster, "list pods", lists)?;
+        await_ready(&client, &format!("web-{at}"), 3)?;
+        await_one_node_per_claim(&client)?;
+    }
+    delete_pool(&client, "default")?;
+    await_nothing_left(&client)
+}
+
+#[test]
+fn a_store_that_is_set_back_to_a_backup_is_believed_and_work_goes_on() -> Result<()> {
+    let mut cluster = cluster()?;
+    let client = cluster.client().clone();
+    let controller = start(&cluster, "dovetail", &[("DISABLE_LEADER_ELECTION", "true")])?;
+    apply_pool(&client, "default")?;
+    apply_deployment(&client, "one", 2, "40")?;
+    await_ready(&client, "one", 2)?;
+    cluster.back_up()?;
+    let kept = claims(&client)?.len();
+    apply_deployment(&client, "two", 2, "40")?;
+    await_ready(&client, "two", 2)?;
+    cluster.restore()?;
+    await_log(&client, &controller, "it is asked once more and then believed")?;
+    ensure!(claims(&client)?.len() == kept, "the backup holds {kept} claims");
+    apply_deployment(&client, "three", 2, "40")?;
+    await_ready(&client, "three", 2)?;
+    await_one_node_per_claim(&client)?;
+    delete_pool(&client, "default")?;
+    await_nothing_left(&client)
+}
+
+#[test]
+fn what_the_cluster_lacks_is_named_with_its_remedy_and_waited_for() -> Result<()> {
+    let cluster = bare_cluster()?;
+    let client = cluster.client();
+    apply_role_without(client, "create", "nodeclaims")?;
+    let controller = start_as_account(&cluster, "dovetail")?;
+    await_log(client, &controller, "404 page not found (the kind is not installed")?;
+    install_crds(client)?;
+    apply_pool(client, "default")?;
+    apply_deployment(client, "web", 2, "1")?;
+    let lacking = r#"must allow verb \"create\" on resource \"nodeclaims\" in API group \"karpenter.sh\""#;
+    await_log(client, &controller, lacking)?;
+    apply_role(client)?;
+    await_ready(client, "web", 2)
 }
 
 /// What must not change when another controller takes over: which claims and nodes there are, and their drift hashes.

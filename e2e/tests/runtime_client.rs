@@ -20,7 +20,7 @@ use runtime::{
     event,
     lease::{Election, Elector, Leader, Leadership},
     random::Random,
-    watch::{Observed, Watched, follow},
+    watch::{Belief, Observed, Watched, follow},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -235,7 +235,11 @@ fn followed(api: Api, resource: Resource) -> Seen {
                 ObjectKey::new(&text("namespace"), &text("name"))
             },
         };
-        follow(&api, watched, |observed| drop(sender.send(observed))).await;
+        let see = |observed| {
+            drop(sender.send(observed));
+            Belief::Taken
+        };
+        follow(&api, watched, see).await;
     });
     Seen(seen)
 }

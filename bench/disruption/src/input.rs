@@ -32,7 +32,7 @@ impl Input {
             }
             .generate(),
         };
-        let workload = workload.gate("SpotToSpotConsolidation", seed % 3 != 0);
+        let workload = workload.gate("SpotToSpotConsolidation", !seed.is_multiple_of(3));
         Self::generate(&workload, dir)
     }
 

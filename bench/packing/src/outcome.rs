@@ -80,6 +80,7 @@ impl Outcome {
     }
 
     /// The same facts, with refusals that do not say where other pods went.
+    #[must_use]
     pub fn without_counts(&self) -> Self {
         let unplaced = self.unplaced.iter();
         Self {

@@ -97,7 +97,7 @@ pub fn release(claim: &NodeClaim, ready_since: Timestamp, state: &State, now: Ti
             let reason = format!("released once {pod} had its chance on the other nodes of its plan");
             match held(reason.clone(), released.max(bound), LAST_QUIET) {
                 Release::Now => Release::Now,
-                quiet => held(reason, released, LAST_LIMIT).or_sooner(quiet),
+                quiet @ Release::Held { .. } => held(reason, released, LAST_LIMIT).or_sooner(quiet),
             }
         }
     }

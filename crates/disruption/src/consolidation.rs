@@ -112,7 +112,7 @@ fn together(
         same_type_prices(world, candidates),
     );
     let asked = simulator.ask(&trial::names(candidates), trial::moves(world), |after| {
-        let mut found = trial::consolidation(after, removed, &rules, Words::Unwanted)?;
+        let mut found = trial::consolidation(after, removed, rules, Words::Unwanted)?;
         if let Move::Replace(choices) = &mut found {
             trial::without_same_type(after, choices, &same)?;
         }
@@ -197,8 +197,9 @@ pub(crate) fn single(
     }
     let prepared = stage.consolidation(world.snapshot);
     if prepared.has_no_pools() {
-        open.iter()
-            .for_each(|candidate| draft.refuse(world, candidate, Rule::NoNodePools));
+        for candidate in &open {
+            draft.refuse(world, candidate, Rule::NoNodePools);
+        }
         return;
     }
     let affordable = affordable(world, prepared, draft, &open);
@@ -301,7 +302,7 @@ impl<'p> Crew<'p> {
         let moves = &moves;
         let share = move |simulator: &mut Simulator<'_>, at: usize| -> Vec<Result<Verdict, Rule>> {
             let mine = batch.iter().skip(at).step_by(count);
-            mine.map(|candidate| verdict(simulator, candidate, &rules, moves))
+            mine.map(|candidate| verdict(simulator, candidate, rules, moves))
                 .collect()
         };
         let shares: Vec<Vec<Result<Verdict, Rule>>> = match self.simulators.as_mut_slice() {
@@ -333,7 +334,7 @@ impl<'p> Crew<'p> {
         let (rules, removed) = (self.rules, Removed::of([candidate]));
         let alone = std::slice::from_ref(&candidate.node);
         let command = simulator.ask(alone, trial::moves(world), |after| {
-            let found = trial::consolidation(after, removed, &rules, Words::Wanted)?;
+            let found = trial::consolidation(after, removed, rules, Words::Wanted)?;
             Ok(trial::command(
                 after,
                 Method::SingleNodeConsolidation,
@@ -352,7 +353,7 @@ impl<'p> Crew<'p> {
 fn verdict(
     simulator: &mut Simulator<'_>,
     candidate: &Candidate,
-    rules: &Rules,
+    rules: Rules,
     moves: &(impl Fn(&model::object::Pod) -> bool + Sync),
 ) -> Result<Verdict, Rule> {
     let (alone, removed) = (std::slice::from_ref(&candidate.node), Removed::of([candidate]));

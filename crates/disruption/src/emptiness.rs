@@ -64,7 +64,7 @@ fn those_whose_pods_have_a_place(
     let (rules, moves) = (Rules::of(world), trial::moves(world));
     let mut simulator = stage.consolidation(world.snapshot).simulator();
     let names = trial::names(&going);
-    let together = simulator.ask(&names, &moves, |after| trial::outcome(after, &rules, Words::Unwanted));
+    let together = simulator.ask(&names, &moves, |after| trial::outcome(after, rules, Words::Unwanted));
     if together.is_ok_and(|outcome| outcome.is_ok_and(|claims| claims.is_empty())) {
         return going;
     }
@@ -73,7 +73,7 @@ fn those_whose_pods_have_a_place(
         .partition(|candidate| candidate.reschedulable.is_empty());
     for candidate in &busy {
         let alone = std::slice::from_ref(&candidate.node);
-        let outcome = simulator.ask(alone, &moves, |after| trial::outcome(after, &rules, Words::Wanted));
+        let outcome = simulator.ask(alone, &moves, |after| trial::outcome(after, rules, Words::Wanted));
         let rule = match outcome {
             Ok(Err(pods)) => crate::refusal::Rule::Unschedulable(pods),
             Ok(Ok(claims)) if !claims.is_empty() => crate::refusal::Rule::NotCheaper,

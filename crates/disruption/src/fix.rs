@@ -35,8 +35,9 @@ pub(crate) fn of(machine: &Machine<'_>, pool: Option<&NodePoolName>, rule: &Rule
             [] => None,
         },
         Rule::ConsolidationDisabled => pool("set spec.disruption.consolidateAfter to a duration".to_owned()),
-        Rule::OnlyWhenEmpty => pool("set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized".to_owned()),
-        Rule::Balanced(_) => pool("set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized".to_owned()),
+        Rule::OnlyWhenEmpty | Rule::Balanced(_) => {
+            pool("set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized".to_owned())
+        }
         Rule::Budget { reason, disrupting, .. } => pool(format!(
             "allow {} nodes at a time for reason {reason} in spec.disruption.budgets",
             disrupting + 1

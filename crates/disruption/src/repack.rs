@@ -144,7 +144,7 @@ fn promising(world: &World<'_>, stage: &Stage, draft: &mut Draft, candidates: &[
             }
             let removed: Price = set.iter().map(|candidate| candidate.price).sum();
             let after = simulator.ask(&trial::names(set), &moves, |after| {
-                trial::outcome(after, &rules, Words::Unwanted).ok()?;
+                trial::outcome(after, rules, Words::Unwanted).ok()?;
                 Some(after.plan().price())
             });
             if let Ok(Some(after)) = after {
@@ -322,7 +322,7 @@ fn quick_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate]) -> Res
     let rules = Rules::of(world);
     let mut simulator = stage.consolidation(world.snapshot).simulator();
     let asked = simulator.ask(&trial::names(candidates), trial::moves(world), |after| {
-        trial::outcome(after, &rules, Words::Wanted).map_err(Rule::Unschedulable)?;
+        trial::outcome(after, rules, Words::Wanted).map_err(Rule::Unschedulable)?;
         Ok(after.plan())
     });
     asked.map_err(|_| Rule::Leaving)?

@@ -60,16 +60,16 @@ pub(crate) fn static_drift(world: &World<'_>, draft: &mut Draft, candidates: Vec
         let Some(pool) = world.pool(&name) else { continue };
         let budget = u64::from(draft.purse().left(&name));
         if budget == 0 {
-            candidates
-                .iter()
-                .for_each(|candidate| draft.refuse_budget(world, candidate));
+            for candidate in &candidates {
+                draft.refuse_budget(world, candidate);
+            }
             continue;
         }
         let pool = StaticPool::of(world, pool);
         if pool.is_overfull() {
-            candidates
-                .iter()
-                .for_each(|candidate| draft.refuse(world, candidate, Rule::ScaleDownFirst));
+            for candidate in &candidates {
+                draft.refuse(world, candidate, Rule::ScaleDownFirst);
+            }
             continue;
         }
         by_drift(world, &mut candidates);
@@ -282,7 +282,7 @@ fn simulated(
     let moves = |pod: &Pod| method == Method::Repair || movable(pod);
     let alone = std::slice::from_ref(&candidate.node);
     prepared.simulator().ask(alone, moves, |after| {
-        trial::outcome(after, &rules, Words::Wanted)?;
+        trial::outcome(after, rules, Words::Wanted)?;
         Ok(after.plan())
     })
 }

@@ -70,7 +70,7 @@ pub(crate) enum Words {
 /// The claims that will be launched; the pods that will have no place, if they had one before.
 pub(crate) fn outcome(
     after: &mut Aftermath<'_, '_>,
-    world: &Rules,
+    world: Rules,
     words: Words,
 ) -> Result<Vec<usize>, UnschedulablePods> {
     let (kept, dropped) = kept_claims(after, world);
@@ -138,7 +138,7 @@ impl Rules {
 }
 
 /// A claim that loses its `minValues` when only its cheapest types are kept is not launched.
-fn kept_claims(after: &mut Aftermath<'_, '_>, rules: &Rules) -> (Vec<usize>, Vec<(usize, String)>) {
+fn kept_claims(after: &mut Aftermath<'_, '_>, rules: Rules) -> (Vec<usize>, Vec<(usize, String)>) {
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     for claim in 0..after.claims() {
         if !rules.is_min_values_strict || !after.has_min_values(claim) {
@@ -211,7 +211,7 @@ impl Move {
 pub(crate) fn consolidation(
     after: &mut Aftermath<'_, '_>,
     removed: Removed,
-    rules: &Rules,
+    rules: Rules,
     words: Words,
 ) -> Result<Move, Rule> {
     let claims = outcome(after, rules, words).map_err(Rule::Unschedulable)?;
@@ -236,7 +236,7 @@ fn spot_to_spot(
     after: &mut Aftermath<'_, '_>,
     choices: &Choices,
     removed: Removed,
-    rules: &Rules,
+    rules: Rules,
 ) -> Result<Choices, Rule> {
     if !rules.allows_spot_to_spot {
         return Err(Rule::SpotToSpotDisabled);

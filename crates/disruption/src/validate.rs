@@ -139,7 +139,7 @@ fn simulates_alike(world: &World<'_>, command: &Command, current: &[Candidate]) 
     let names = trial::names(current);
     let asked = prepared.simulator().ask(&names, trial::moves(world), |after| {
         let claims =
-            trial::outcome(after, &rules, Words::Wanted).map_err(|stuck| Invalid::Scheduling(stuck.to_string()))?;
+            trial::outcome(after, rules, Words::Wanted).map_err(|stuck| Invalid::Scheduling(stuck.to_string()))?;
         let new_results = Err(Invalid::Scheduling(NEW_RESULTS.to_owned()));
         match (claims.as_slice(), command.replacements.as_slice()) {
             ([], []) => Ok(()),

@@ -87,11 +87,11 @@ impl Machine<'_> {
             .pods
             .iter()
             .filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
-        reschedule_cost(counted.map(|pod| pod.as_ref()), gates)
+        reschedule_cost(counted.map(AsRef::as_ref), gates)
     }
 
     pub(crate) fn disruption_cost(&self, claim: &NodeClaim, gates: &FeatureGates, now: Timestamp) -> Cost {
-        disruption_cost(self.pods.iter().map(|pod| pod.as_ref()), claim, gates, now)
+        disruption_cost(self.pods.iter().map(AsRef::as_ref), claim, gates, now)
     }
 }
 

@@ -174,6 +174,10 @@ pub struct Simulator<'p> {
 
 impl<'p> Simulator<'p> {
     /// Where the pods of these nodes would go if the nodes were gone.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is of one lifetime, and does not pass for all"
+    )]
     pub fn without(&mut self, nodes: &[NodeName]) -> Result<Simulation, UnknownNode> {
         self.ask(nodes, |_| true, |aftermath| aftermath.simulation())
     }

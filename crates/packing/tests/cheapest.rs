@@ -77,7 +77,9 @@ fn mixed_workloads_cost_a_tenth_less_on_average_and_stay_near_the_bound() {
 }
 
 /// What a plan says, without the order it says it in: nodes with their pods, and pods without a place.
-fn facts(plan: &Plan) -> (Vec<(Option<Launch>, Vec<ObjectKey>)>, Vec<ObjectKey>) {
+type Facts = (Vec<(Option<Launch>, Vec<ObjectKey>)>, Vec<ObjectKey>);
+
+fn facts(plan: &Plan) -> Facts {
     let keys = |pods: &[Arc<Pod>]| {
         let mut keys: Vec<_> = pods.iter().map(|pod| pod.metadata.key()).collect();
         keys.sort();

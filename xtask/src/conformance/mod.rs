@@ -7,6 +7,7 @@
 mod bench;
 mod queue;
 mod report;
+mod shard;
 mod spec;
 mod upstream;
 
@@ -22,6 +23,7 @@ use clap::{Args, ValueEnum};
 use bench::Bench;
 use queue::Queue;
 use report::Report;
+pub(crate) use shard::{Count, shard};
 use spec::{Outcome, Spec, Verdict};
 pub(crate) use upstream::{MODULE, Upstream, VERSION};
 
@@ -37,6 +39,12 @@ pub(crate) struct Conformance {
     /// Only specs whose text matches this regular expression; the tables then stay as they are
     #[arg(long)]
     focus: Option<String>,
+    /// No specs whose text matches this regular expression; the tables then stay as they are
+    #[arg(long)]
+    skip: Option<String>,
+    /// Put the verdicts of some specs into the tables, beside those of earlier runs
+    #[arg(long)]
+    update: bool,
     /// The controller to judge
     #[arg(long, required_unless_present = "reference")]
     binary: Option<PathBuf>,
@@ -90,13 +98,18 @@ pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
     fs::create_dir_all(&task.out)?;
     let out = task.out.canonicalize()?;
     let name = if task.reference { "reference" } else { "dovetail" };
-    let tables = if task.focus.is_some() {
+    let is_part = task.focus.is_some() || task.skip.is_some();
+    let tables = if is_part && !task.update {
         out.clone()
     } else {
         workspace().join("docs/conformance")
     };
-    let specs = upstream.specs(&task.suites, task.focus.as_deref())?;
-    let mut report = Report::new(tables, name, &specs);
+    let specs = upstream.specs(&task.suites, task.focus.as_deref(), task.skip.as_deref())?;
+    let mut report = if is_part && task.update {
+        Report::new(tables, name, &upstream.specs(&task.suites, None, None)?).with_earlier_verdicts()
+    } else {
+        Report::new(tables, name, &specs)
+    };
     let run = Run {
         upstream: &upstream,
         program: &program,

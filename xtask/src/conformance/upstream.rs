@@ -78,8 +78,8 @@ impl Upstream {
         command
     }
 
-    /// The specs of `suites` whose text matches `focus`.
-    pub(crate) fn specs(&self, suites: &[Suite], focus: Option<&str>) -> Result<Vec<Spec>> {
+    /// The specs of `suites` whose text matches `focus` and not `skip`.
+    pub(crate) fn specs(&self, suites: &[Suite], focus: Option<&str>, skip: Option<&str>) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
         for suite in suites {
             let list = self.root.join(format!("{}-{}.json", suite.name(), std::process::id()));
@@ -88,6 +88,7 @@ impl Upstream {
                 .arg("--ginkgo.dry-run")
                 .arg(format!("--ginkgo.json-report={}", list.display()));
             command.args(focus.map(|focus| format!("--ginkgo.focus={focus}")));
+            command.args(skip.map(|skip| format!("--ginkgo.skip={skip}")));
             let output = command.stdin(Stdio::null()).output().context("listing the specs")?;
             if !output.status.success() {
                 bail!("listing the specs failed: {}", String::from_utf8_lossy(&output.stdout));

@@ -264,7 +264,6 @@ impl Controller for CommandQueue {
         self.memory.update(under_way.clone());
         let age = cluster.now().duration_since(under_way.began);
         match decide(&sights, age, self.memory.patience()) {
-            Step::Wait => Ok(Next::After(POLL)),
             Step::GiveUp(why) => {
                 self.give_up(cluster, &under_way, why).await;
                 Ok(Next::Change)
@@ -278,7 +277,7 @@ impl Controller for CommandQueue {
                     .await;
                 Ok(Next::Change)
             }
-            Step::Terminate => Ok(Next::After(POLL)),
+            Step::Wait | Step::Terminate => Ok(Next::After(POLL)),
         }
     }
 }

@@ -7,7 +7,7 @@ use api::annotations::NODECLAIM_TERMINATION_TIMESTAMP;
 use async_trait::async_trait;
 use cloud::{RepairAction, RepairPolicies, RepairPolicy};
 use jiff::{SignedDuration, Timestamp};
-use model::object::{BriefCondition, Node, NodeClaim, ObjectKey, Text};
+use model::object::{BriefCondition, Node, NodeClaim, NodePoolName, ObjectKey, Text};
 use runtime::{Event, EventKind, Settings, queue::Backoff};
 use state::{Change, State, Transition};
 
@@ -144,7 +144,7 @@ impl Controller for Health {
             return Ok(Next::After(left));
         }
         let pool = claim.node_pool();
-        if cluster.look(|state| self.is_blocked(state, pool.as_ref().map(|pool| pool.as_str()))) {
+        if cluster.look(|state| self.is_blocked(state, pool.as_ref().map(NodePoolName::as_str))) {
             let message = match pool {
                 Some(_) => "more than 20% nodes are unhealthy in the nodepool",
                 None => "more then 20% nodes are unhealthy in the cluster",

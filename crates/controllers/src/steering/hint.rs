@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(spec: Value, status: Value) -> Pod {
+    fn pod(spec: &Value, status: &Value) -> Pod {
         let metadata = json!({"name": "web", "namespace": "team", "uid": "1"});
         serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
     }
@@ -128,7 +128,7 @@ mod tests {
             (apart(HOSTNAME), json!({}), true),
         ];
         for (spec, status, expected) in cases {
-            assert_eq!(may_be_nominated(&pod(spec.clone(), status)), expected, "{spec}");
+            assert_eq!(may_be_nominated(&pod(&spec, &status)), expected, "{spec}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A cluster with a pool whose nodes may go, and what users do to it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use runtime::{Clock, Settings};
+use runtime::{Clock, Metrics, Settings};
 use serde_json::{Value, json};
 use simulator::{ApiServer, Change, Resource, Running, Standins};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -17,6 +17,8 @@ pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
+    /// What all processes count together.
+    pub(crate) metrics: Arc<Metrics>,
     changes: UnboundedReceiver<Change>,
     _standins: Running,
 }
@@ -44,6 +46,7 @@ impl World {
             server,
             clock,
             settings: Settings::default(),
+            metrics: Arc::default(),
             changes,
             _standins: standins,
         };

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use runtime::settings::Steering;
 use serde_json::json;
 use simulator::{ApiServer, Fault, RequestFacts};
 
@@ -33,7 +34,7 @@ fn api_server_that_is_away_for_two_minutes_delays_a_launch_and_no_more() {
             server.clear_faults();
             server.drop_watches();
         };
-        let told = on_virtual_time(come_and_go(away, back)).unwrap();
+        let told = on_virtual_time(come_and_go(Steering::default(), away, back)).unwrap();
         assert_eq!(
             (told.claims_ever, told.nodes_ever),
             (PODS, PODS),
@@ -53,7 +54,7 @@ fn history_that_is_forgotten_at_every_request_for_two_minutes_costs_nothing_but_
             }
         });
     };
-    let told = on_virtual_time(come_and_go(forget, ApiServer::clear_faults)).unwrap();
+    let told = on_virtual_time(come_and_go(Steering::default(), forget, ApiServer::clear_faults)).unwrap();
     assert_eq!((told.claims_ever, told.nodes_ever), (PODS, PODS));
 }
 
@@ -78,7 +79,7 @@ fn grants() -> BTreeSet<String> {
             Fault::None
         });
     };
-    on_virtual_time(come_and_go(note, |_| {})).unwrap();
+    on_virtual_time(come_and_go(Steering::default(), note, |_| {})).unwrap();
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
@@ -99,7 +100,7 @@ fn verb_that_the_role_lacks_at_first_is_asked_for_until_it_is_granted() {
                     Fault::None
                 });
             };
-            let told = on_virtual_time(come_and_go(refuse, |_| {}));
+            let told = on_virtual_time(come_and_go(Steering::default(), refuse, |_| {}));
             let is_well = told.as_ref().is_ok_and(|told| told.claims_ever == told.nodes_ever);
             (!is_well).then_some((missing, told))
         })
@@ -116,7 +117,7 @@ fn kind_that_is_installed_late_is_waited_for() {
                 if is_late { Fault::Fail(404) } else { Fault::None }
             });
         };
-        let told = on_virtual_time(come_and_go(missing, ApiServer::clear_faults)).unwrap();
+        let told = on_virtual_time(come_and_go(Steering::default(), missing, ApiServer::clear_faults)).unwrap();
         assert_eq!((told.claims_ever, told.nodes_ever), (PODS, PODS), "{late}");
     }
 }
@@ -124,7 +125,8 @@ fn kind_that_is_installed_late_is_waited_for() {
 #[test]
 fn objects_that_cannot_be_read_are_passed_by() {
     let told = on_virtual_time(come_and_go(
-        |server| {
+        Steering::default(),
+        |server: &ApiServer| {
             let garbage = json!({"template": {"spec": {"requirements": "none", "nodeClassRef": 5}}});
             let pool = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a"},
                 "spec": garbage});
@@ -145,7 +147,7 @@ fn clock_that_jumps_moves_no_node_and_launches_go_on_when_it_is_right_again() {
     const HOUR: i64 = 3600;
     for ahead in [HOUR, -HOUR] {
         on_virtual_time(async {
-            let mut world = World::new();
+            let mut world = World::new(Steering::default());
             world.add_pool("default");
             let mut life = Life::begin(&world);
             world.add_workload("web", PODS as u64);
@@ -168,7 +170,7 @@ fn clock_that_jumps_moves_no_node_and_launches_go_on_when_it_is_right_again() {
 #[test]
 fn store_that_is_set_back_is_believed_and_nothing_is_wedged() {
     on_virtual_time(async {
-        let world = World::new();
+        let world = World::new(Steering::default());
         world.add_pool("default");
         let mut life = Life::begin(&world);
         world.add_workload("web", PODS as u64);

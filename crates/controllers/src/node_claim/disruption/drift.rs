@@ -9,7 +9,7 @@ use api::{
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    object::{NodeClaim, NodePool, Text, condition},
+    object::{List, NodeClaim, NodePool, Text, condition},
     requirement::{Requirement, Requirements, UndefinedLabels},
     snapshot::{Catalog, CatalogType},
     vocabulary::{KeyId, ValueId, Vocabulary},
@@ -88,7 +88,7 @@ pub(super) fn is_type_due(claim: &NodeClaim, last: Option<Timestamp>, now: Times
 pub(super) fn of_instance_type(claim: &NodeClaim, pool: &NodePool, catalog: &Catalog) -> Option<&'static str> {
     let pool = pool.name();
     let offered = catalog.node_pool_instance_types.get(&pool);
-    if offered.is_none_or(|offered| offered.is_empty()) {
+    if offered.is_none_or(List::is_empty) {
         return None;
     }
     let name = claim.metadata.labels.get(INSTANCE_TYPE);

@@ -175,13 +175,14 @@ impl Lifecycle {
 
     async fn fence(&self, cluster: &Cluster, pass: &Pass, node: Arc<Node>) -> Result<Turn, Problem> {
         let after = fenced(&pass.draft, &node);
-        match Step::SyncNode(node, Box::new(after)).take(cluster).await? {
-            Answer::Conflict => Ok(Turn::Again),
-            _ => {
-                self.stages.set(&pass.draft, Stage::Fenced(pass.now));
-                Ok(Turn::Wait(SETTLING))
-            }
+        if matches!(
+            Step::SyncNode(node, Box::new(after)).take(cluster).await?,
+            Answer::Conflict
+        ) {
+            return Ok(Turn::Again);
         }
+        self.stages.set(&pass.draft, Stage::Fenced(pass.now));
+        Ok(Turn::Wait(SETTLING))
     }
 
     /// Binds the pods that nothing speaks against; returns those that are bound.
