@@ -216,14 +216,9 @@ impl<'r, 'p> Finisher<'r, 'p> {
             return Arc::clone(order);
         }
         let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
-        let order = match self.orders.get(classes) {
-            Some(order) => Arc::clone(order),
-            None => {
-                let order = Arc::new(index.by_price(classes));
-                self.orders.insert(classes.clone(), Arc::clone(&order));
-                order
-            }
-        };
+        let known = self.orders.get(classes).map(Arc::clone);
+        let order = known.unwrap_or_else(|| Arc::new(index.by_price(classes)));
+        self.orders.insert(classes.clone(), Arc::clone(&order));
         self.orders_by_state.insert(state, Arc::clone(&order));
         order
     }

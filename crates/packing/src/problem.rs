@@ -131,9 +131,9 @@ impl Problem {
         let mut tolerance = Tolerance::default();
         let node_taints = nodes.iter().map(|node| tolerance.taints(&node.taints)).collect();
         let mut node_room = Vec::with_capacity(nodes.len() * lanes.len());
-        nodes
-            .iter()
-            .for_each(|node| lanes.offered_into(&node.remaining, &mut node_room));
+        for node in &nodes {
+            lanes.offered_into(&node.remaining, &mut node_room);
+        }
         let is_overdrawn = |node: &StateNode| {
             let is_negative = node.remaining.iter().any(|(_, left)| left.is_negative());
             is_negative || node.volumes.check(&Volumes::default()).is_err()

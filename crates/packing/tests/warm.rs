@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use model::{
     dump::{self, Mode, Source},
-    object::{NodePool, Pod},
+    object::{Given, NodePool, Pod},
     snapshot::Snapshot,
 };
 use packing::{Options, Packing, Prepared, Warm, plan};
@@ -48,7 +48,7 @@ fn a_plan_follows_the_pools_and_pods_of_its_own_snapshot() {
     let pool = snapshot.objects().node_pools.iter().next().unwrap();
     let narrower: NodePool = {
         let mut pool = (**pool).clone();
-        pool.spec.template.metadata.labels = Default::default();
+        pool.spec.template.metadata.labels = Given::default();
         pool.spec.limits = model::resources::ResourceList::EMPTY;
         pool
     };
