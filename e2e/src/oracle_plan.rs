@@ -66,16 +66,12 @@ pub fn plan(snapshot: &Snapshot, answer: Value) -> Result<Plan> {
 fn planned_claim(snapshot: &Snapshot, claim: Claim) -> PlannedClaim {
     let constraints = claim.requirements.into_iter();
     let constraints = constraints.filter(|spec| spec.key != "node.kubernetes.io/instance-type");
-    let names: Arc<[InstanceTypeName]> = claim.instance_types.into();
     PlannedClaim {
         min_types: None,
         node_pool: claim.node_pool.as_str().into(),
         pods: pods(snapshot, &claim.pods),
         constraints: constraints.collect(),
-        options: TypeOptions {
-            chosen: (0..).zip(names.iter()).map(|(at, _)| at).collect(),
-            names,
-        },
+        options: TypeOptions::all(claim.instance_types),
         cheapest: None,
         requests: claim.requests,
         labels: Map::default(),

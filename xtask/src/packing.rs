@@ -19,7 +19,7 @@ pub(crate) struct Forwarded {
 
 /// Builds a package of comparisons, `packing-bench` or `disruption-bench`, and runs one.
 pub(crate) fn run(program: &str, task: &str, forwarded: &Forwarded) -> Result<ExitCode> {
-    let package = ["--release", "--quiet", "--package", program];
+    let package = ["--profile", "measure", "--quiet", "--package", program];
     run::run(run::cargo().arg("build").args(package))?;
     let status = run::cargo()
         .arg("run")

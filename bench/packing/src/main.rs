@@ -76,6 +76,12 @@ struct Measure {
     /// Our own growth from 5,000 to 100,000 pods, without upstream
     #[arg(long, conflicts_with = "large")]
     growth: bool,
+    /// "Remove this node" for every node of a cluster of 5,000 nodes and 100,000 pods
+    #[arg(long)]
+    simulation: bool,
+    /// The faithful pass alone, step by step
+    #[arg(long)]
+    steps: bool,
     /// Upstream's algorithm only, without our cheaper passes
     #[arg(long)]
     faithful: bool,
@@ -198,6 +204,12 @@ fn compare_given(reference: &mut Reference, input: &Input) -> Result<()> {
 
 fn measure(task: &Measure) -> Result<ExitCode> {
     let dir = tempfile::tempdir()?;
+    if task.simulation {
+        let (nodes, pods) = bench::CLUSTER;
+        let input = Input::generate(&Shape::Cluster { nodes, pods }.generate(), dir.path())?;
+        print(&bench::simulation::Simulations::run(&input)?.table());
+        return Ok(ExitCode::SUCCESS);
+    }
     let bench = Bench {
         rounds: task.rounds,
         packing: if task.faithful {
@@ -207,8 +219,12 @@ fn measure(task: &Measure) -> Result<ExitCode> {
         },
         is_compared: !task.alone && !task.growth,
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut inputs) = (Vec::new(), Vec::new());
     let mut take = |input: Input| -> Result<()> {
+        if task.steps {
+            inputs.push(input);
+            return Ok(());
+        }
         eprintln!("measuring {} …", input.name);
         rows.push(bench.run(&input)?);
         Ok(())
@@ -217,7 +233,10 @@ fn measure(task: &Measure) -> Result<ExitCode> {
         take(Input::read(file)?)?;
     }
     for shape in shapes(task) {
-        let workload = shape.generate();
+        let mut workload = shape.generate();
+        if task.growth {
+            workload.raise_limits();
+        }
         if task
             .only
             .as_ref()
@@ -229,6 +248,10 @@ fn measure(task: &Measure) -> Result<ExitCode> {
     let aws = "deployment-5000-aws";
     if task.files.is_empty() && !task.growth && task.only.as_ref().is_none_or(|part| aws.contains(part.as_str())) {
         take(Input::deployment_on_aws(5000, dir.path())?)?;
+    }
+    if task.steps {
+        print(&bench::steps::table(&inputs));
+        return Ok(ExitCode::SUCCESS);
     }
     if let Some(path) = &task.svg {
         std::fs::write(path, bench::plot::svg(&rows))?;

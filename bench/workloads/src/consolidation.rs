@@ -3,6 +3,8 @@
 //! Pods are dealt to the nodes in turn, so hostname and zone spread, anti-affinity and node selectors hold before the
 //! scale-in; each node is then the smallest type that held its share.
 
+use std::collections::BTreeMap;
+
 use crate::catalogue::{InstanceType, KWOK_LABELS, KWOK_ZONES, kwok};
 use crate::fleet::{Machine, Stage, requests};
 use crate::object::{ARCH, CAPACITY_TYPE, Object, running};
@@ -37,21 +39,25 @@ pub fn performance(scenario: Scenario) -> Snapshot {
 
 /// The mixed workload after its scale-in to 40 %.
 pub fn mixed(pods: u64, seed: u64) -> Snapshot {
+    let name = format!("fleet-mixed-{pods}-{seed}");
+    mixed_on(&name, (pods / 8).max(32), pods, seed)
+}
+
+/// About so many nodes with so many pods, of the mixed workload after its scale-in to 40 %.
+pub fn cluster(nodes: u64, pods: u64) -> Snapshot {
+    mixed_on(&format!("cluster-{nodes}-{pods}"), nodes, pods * 5 / 2, 1)
+}
+
+fn mixed_on(name: &str, nodes: u64, pods: u64, seed: u64) -> Snapshot {
     let deployments = mixed::deployments(pods, seed);
     // Zones vary fastest, so every architecture and capacity type exists in every zone.
-    let slots = slots((pods / 8).max(32), |index| {
+    let slots = slots(nodes, |index| {
         (
             if (index / 4) % 4 == 3 { "arm64" } else { "amd64" },
             if (index / 16) % 2 == 0 { "spot" } else { "on-demand" },
         )
     });
-    fleet(
-        &format!("fleet-mixed-{pods}-{seed}"),
-        mixed::pool(),
-        &deployments,
-        slots,
-        seed,
-    )
+    fleet(name, mixed::pool(), &deployments, slots, seed)
 }
 
 /// At least `count` slots, rounded up so that all kinds are equally frequent in all zones.
@@ -79,7 +85,10 @@ fn fleet(name: &str, pool: Object, deployments: &[Deployment], mut slots: Vec<Sl
     let mut snapshot = Snapshot::new(name, &format!("workloads seed={seed}"), catalogue.clone(), &KWOK_LABELS);
     snapshot.objects.push(pool);
     let mut rng = Rng::new(seed);
-    let stay: Vec<Vec<bool>> = deployments.iter().map(|d| scale_in(d, &mut rng)).collect();
+    let stay = deployments
+        .iter()
+        .map(|d| (d.name.as_str(), scale_in(d, &mut rng)))
+        .collect();
     for (index, slot) in slots.iter().enumerate().filter(|(_, slot)| !slot.pods.is_empty()) {
         let Some(it) = smallest(&catalogue, slot) else { continue };
         let machine = Machine {
@@ -91,7 +100,7 @@ fn fleet(name: &str, pool: Object, deployments: &[Deployment], mut slots: Vec<Sl
             stage: Stage::Initialized,
         };
         snapshot.objects.extend([machine.node(), machine.claim()]);
-        let kept = slot.pods.iter().filter(|pod| survives(pod, deployments, &stay));
+        let kept = slot.pods.iter().filter(|pod| survives(pod, &stay));
         snapshot
             .objects
             .extend(kept.map(|pod| running(pod.clone(), &machine.name)));
@@ -141,13 +150,12 @@ fn scale_in(deployment: &Deployment, rng: &mut Rng) -> Vec<bool> {
     stay
 }
 
-fn survives(pod: &Object, deployments: &[Deployment], stay: &[Vec<bool>]) -> bool {
+fn survives(pod: &Object, stay: &BTreeMap<&str, Vec<bool>>) -> bool {
     let Some((owner, index)) = pod.name().rsplit_once('-') else {
         return true;
     };
-    let position = deployments.iter().position(|d| d.name == owner);
-    match (position, index.parse::<usize>()) {
-        (Some(position), Ok(index)) => stay[position].get(index).copied().unwrap_or(true),
+    match (stay.get(owner), index.parse::<usize>()) {
+        (Some(stay), Ok(index)) => stay.get(index).copied().unwrap_or(true),
         _ => true,
     }
 }
@@ -171,6 +179,16 @@ mod tests {
                 "{scenario:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_cluster_has_about_the_nodes_and_pods_it_is_asked_for() {
+        let snapshot = cluster(100, 2000);
+        let (nodes, pods) = (snapshot.of_kind("Node").count(), snapshot.of_kind("Pod").count());
+        assert!(
+            (96..=128).contains(&nodes) && (1800..=2200).contains(&pods),
+            "{nodes} {pods}"
+        );
     }
 
     #[test]

@@ -48,6 +48,13 @@ pub enum Shape {
         /// Which ones.
         seed: u64,
     },
+    /// Many nodes with many pods on them, half empty.
+    Cluster {
+        /// About how many nodes.
+        nodes: u64,
+        /// About how many pods.
+        pods: u64,
+    },
     /// A random cluster with every scheduling feature in it somewhere.
     Random {
         /// Which one.
@@ -68,7 +75,7 @@ impl fmt::Display for UnknownShape {
 impl std::error::Error for UnknownShape {}
 
 /// The names [`Shape::named`] knows; `performance-` and `fleet-` are followed by a scenario of the performance suite.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "diverse",
     "preferences-respect",
     "preferences-ignore",
@@ -78,6 +85,7 @@ pub const NAMES: [&str; 10] = [
     "regression-complex",
     "mixed",
     "fleet-mixed",
+    "cluster",
     "random",
 ];
 
@@ -120,6 +128,10 @@ impl Shape {
                 pods: pods.unwrap_or(500),
                 seed,
             },
+            "cluster" => {
+                let pods = pods.unwrap_or(100_000);
+                Self::Cluster { nodes: pods / 20, pods }
+            }
             "random" => Self::Random { seed },
             _ => return Err(UnknownShape(name.to_string())),
         })
@@ -170,6 +182,7 @@ impl Shape {
             Self::RegressionComplex => regression::complex(),
             Self::Mixed { pods, seed } => mixed::pending(pods, seed),
             Self::FleetMixed { pods, seed } => consolidation::mixed(pods, seed),
+            Self::Cluster { nodes, pods } => consolidation::cluster(nodes, pods),
             Self::Random { seed } => random::random(seed),
         }
     }

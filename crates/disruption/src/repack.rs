@@ -10,7 +10,7 @@ use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT};
 use model::{
     instance_type::{InstanceType, Offering, worst_launch_price},
     object::{InstanceTypeName, NodeClaim, NodeName, NodePoolName},
-    plan::{Plan, PlannedClaim, TypeOptions},
+    plan::{Plan, PlannedClaim},
     price::Price,
     quantity::Quantity,
     requirement::Requirements,
@@ -415,22 +415,14 @@ fn narrowed(
             .filter(|it: &&Offering| it.is_launchable(vocabulary));
         worst_launch_price(launchable, &requirements, vocabulary).is_some_and(|worst| worst <= limit)
     };
-    let names = &claim.options.names;
-    let kept = claim.options.chosen.iter().copied().filter(|at| {
-        let name = usize::try_from(*at).ok().and_then(|at| names.get(at));
-        name.is_some_and(is_affordable)
-    });
-    let kept: Vec<u32> = kept.collect();
+    let kept = claim.options.filtered(is_affordable);
     if kept.is_empty() || claim.min_types.is_some_and(|least| kept.len() < least as usize) {
         return Err(Rule::NotCheaper);
     }
     if is_spot && kept.len() < SPOT_FLEXIBILITY {
         return Err(Rule::SpotFlexibility(kept.len()));
     }
-    narrowed.options = TypeOptions {
-        names: Arc::clone(names),
-        chosen: kept.into(),
-    };
+    narrowed.options = kept;
     Ok(narrowed)
 }
 

@@ -30,6 +30,17 @@ impl BitSet {
         }
     }
 
+    /// Puts all numbers of another set in.
+    pub fn extend(&mut self, other: &Self) {
+        self.first |= other.first;
+        if self.rest.len() < other.rest.len() {
+            self.rest.resize(other.rest.len(), 0);
+        }
+        for (word, other) in self.rest.iter_mut().zip(&other.rest) {
+            *word |= other;
+        }
+    }
+
     /// How many numbers are in the set.
     pub fn len(&self) -> usize {
         self.words().map(|word| word.count_ones() as usize).sum()
@@ -138,6 +149,9 @@ mod tests {
             prop_assert_eq!(x.is_empty(), a.is_empty());
             prop_assert_eq!(x.contains(probe), a.contains(&probe));
             prop_assert_eq!(x.union(&y), bits(a.union(&b).copied()));
+            let mut extended = x.clone();
+            extended.extend(&y);
+            prop_assert_eq!(extended, x.union(&y));
             prop_assert_eq!(x.intersection(&y), bits(a.intersection(&b).copied()));
             prop_assert_eq!(x.difference(&y), bits(a.difference(&b).copied()));
             prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));

@@ -60,6 +60,13 @@ impl Overhead {
         total.add(&self.eviction_threshold);
         total
     }
+
+    /// All of it of one resource.
+    pub fn amount(&self, name: &str) -> Quantity {
+        let parts = [&self.kube_reserved, &self.system_reserved, &self.eviction_threshold];
+        let named = parts.into_iter().filter_map(|part| part.get(name));
+        named.reduce(|sum, part| sum + part).unwrap_or(Quantity::ZERO)
+    }
 }
 
 /// A shape of an instance type, and the available offerings that have it.
@@ -127,7 +134,11 @@ impl InstanceType {
     fn allocatable_with(&self, capacity: &ResourceList, overhead: Option<&Overhead>) -> ResourceList {
         let capacity = self.capacity.overlaid_with(capacity);
         let overhead = overhead.map_or_else(ResourceList::default, Overhead::total);
-        let mut allocatable = capacity.subtract(&self.overhead.total().overlaid_with(&overhead));
+        let kept = |name: &ResourceName| {
+            let named = overhead.get(name.as_str());
+            named.unwrap_or_else(|| self.overhead.amount(name.as_str()))
+        };
+        let mut allocatable = capacity.map(|name, has| has - kept(name));
         // Pages set aside are memory no other pod can use.
         for (_, pages) in capacity.iter().filter(|(name, _)| name.is_huge_pages()) {
             let memory = allocatable.amount("memory") - pages;

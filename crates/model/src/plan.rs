@@ -72,29 +72,76 @@ impl PlannedClaim {
     }
 }
 
-/// Instance types by number, because thousands of claims keep hundreds each.
+/// Instance types in order of preference. Thousands of claims keep hundreds each, and of few lists anybody reads more than
+/// the head: so claims share the names and their order, and each has a bit per name.
 #[derive(Debug, Clone, Default)]
 pub struct TypeOptions {
-    /// All names; shared by the claims of a plan.
-    pub names: Arc<[InstanceTypeName]>,
+    names: Arc<[InstanceTypeName]>,
     /// Positions in `names`, in order of preference.
-    pub chosen: Arc<[u32]>,
+    order: Arc<[u32]>,
+    /// A bit per position in `names`.
+    kept: Arc<[u64]>,
+    len: usize,
 }
 
 impl TypeOptions {
+    /// All names, the preferred ones first.
+    pub fn all(names: impl IntoIterator<Item = InstanceTypeName>) -> Self {
+        let names: Arc<[InstanceTypeName]> = names.into_iter().collect();
+        let order: Arc<[u32]> = (0..).zip(names.iter()).map(|(at, _)| at).collect();
+        Self::listed(names, order)
+    }
+
+    /// The first `most` of the names whose bit is set, in an order of preference that names every position once.
+    pub fn chosen(names: Arc<[InstanceTypeName]>, order: Arc<[u32]>, kept: Arc<[u64]>, most: usize) -> Self {
+        let count: u32 = kept.iter().map(|word| word.count_ones()).sum();
+        Self {
+            len: usize::try_from(count).unwrap_or(usize::MAX).min(most),
+            names,
+            order,
+            kept,
+        }
+    }
+
+    /// These names, in this order.
+    pub fn listed(names: Arc<[InstanceTypeName]>, order: Arc<[u32]>) -> Self {
+        Self {
+            len: order.len(),
+            kept: vec![u64::MAX; names.len().div_ceil(64)].into(),
+            names,
+            order,
+        }
+    }
+
+    /// Those of them that `is_kept` names, in the same order.
+    #[must_use]
+    pub fn filtered(&self, is_kept: impl Fn(&InstanceTypeName) -> bool) -> Self {
+        let named = |at: &u32| self.names.get(*at as usize).is_some_and(&is_kept);
+        Self::listed(Arc::clone(&self.names), self.positions().filter(named).collect())
+    }
+
     /// How many options there are.
     pub fn len(&self) -> usize {
-        self.chosen.len()
+        self.len
     }
 
     /// True when nothing is left to launch.
     pub fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
+        self.len == 0
     }
 
     /// The names, in order of preference.
     pub fn iter(&self) -> impl Iterator<Item = &InstanceTypeName> {
-        self.chosen.iter().filter_map(|at| self.names.get(*at as usize))
+        self.positions().filter_map(|at| self.names.get(at as usize))
+    }
+
+    /// Their positions among all names, in order of preference.
+    pub fn positions(&self) -> impl Iterator<Item = u32> {
+        let is_kept = |at: &u32| {
+            let word = self.kept.get(*at as usize / 64);
+            word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+        };
+        self.order.iter().copied().filter(is_kept).take(self.len)
     }
 }
 

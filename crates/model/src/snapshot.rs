@@ -15,7 +15,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use catalog::{
-    AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources,
+    AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources, TypeReader,
 };
 pub use member::{Member, machine_of_claim, machine_of_node};
 pub use objects::Objects;
@@ -93,6 +93,11 @@ impl Snapshot {
 
     /// What the cloud offers.
     pub fn catalog(&self) -> &Catalog {
+        &self.inner.catalog
+    }
+
+    /// What the cloud offers, to hold on to: snapshots of one catalogue share it.
+    pub fn shared_catalog(&self) -> &Arc<Catalog> {
         &self.inner.catalog
     }
 

@@ -3,12 +3,14 @@
 //! A vocabulary belongs to one snapshot or planning run; there is no global state, and numbers are given out in the
 //! order of first sight, so equal inputs give equal numbers. The keys that decisions name themselves have fixed numbers.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use api::labels::{
     ARCH, CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, HOSTNAME, INSTANCE_TYPE,
     LabelRules, NODEPOOL, OS, REGION, WINDOWS_BUILD, ZONE,
 };
+
+use rustc_hash::FxHashMap;
 
 use crate::bitset::BitSet;
 
@@ -72,20 +74,24 @@ impl ValueId {
         self.0
     }
 
-    pub(crate) fn from_bit(bit: u32) -> Self {
+    /// The member of a set of values.
+    pub fn from_bit(bit: u32) -> Self {
         Self(bit)
     }
 }
 
 const CAPACITY_TYPES: [&str; 3] = [CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, CAPACITY_TYPE_RESERVED];
 
-/// The label keys and values of one run.
+/// The label keys and values of one run. Cloning it costs a reference count per key: a run that begins where another
+/// began shares all it does not add to.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    keys: Vec<Key>,
-    key_ids: BTreeMap<Arc<str>, KeyId>,
+    keys: Vec<Arc<Key>>,
+    key_ids: FxHashMap<Arc<str>, KeyId>,
+    /// The key that a requirement on a name is about, for the names met so far.
+    normalized: FxHashMap<Arc<str>, KeyId>,
     /// Whose aliases are resolved.
-    rules: LabelRules,
+    rules: Arc<LabelRules>,
     well_known: BitSet,
 }
 
@@ -93,7 +99,7 @@ pub struct Vocabulary {
 struct Key {
     name: Arc<str>,
     values: Vec<Value>,
-    value_ids: BTreeMap<Arc<str>, ValueId>,
+    value_ids: FxHashMap<Arc<str>, ValueId>,
 }
 
 #[derive(Clone, Debug)]
@@ -121,8 +127,9 @@ impl Vocabulary {
         let keys = Vec::new();
         let mut vocabulary = Self {
             keys,
-            key_ids: BTreeMap::new(),
-            rules,
+            key_ids: FxHashMap::default(),
+            normalized: FxHashMap::default(),
+            rules: Arc::new(rules),
             well_known: BitSet::default(),
         };
         for key in FIXED_KEYS {
@@ -150,10 +157,15 @@ impl Vocabulary {
 
     /// The well-known keys in the order of their names.
     pub fn well_known(&self) -> impl Iterator<Item = &str> {
-        self.key_ids
-            .iter()
-            .filter(|(_, id)| self.is_well_known(**id))
-            .map(|(name, _)| name.as_ref())
+        let known = self.well_known.iter().map(|bit| self.key_name(KeyId(bit)));
+        let mut names: Vec<&str> = known.collect();
+        names.sort_unstable();
+        names.into_iter()
+    }
+
+    /// Whose aliases are resolved.
+    pub fn rules(&self) -> &LabelRules {
+        &self.rules
     }
 
     /// The key's number, given out on first sight. Aliases are keys of their own here: upstream resolves them in
@@ -163,22 +175,31 @@ impl Vocabulary {
             return id;
         }
         let (id, name) = (KeyId(next(self.keys.len())), Arc::<str>::from(name));
-        self.keys.push(Key::new(Arc::clone(&name)));
+        self.keys.push(Arc::new(Key::new(Arc::clone(&name))));
         self.key_ids.insert(name, id);
         id
     }
 
     /// The value's number under a key, given out on first sight.
     pub fn intern_value(&mut self, key: KeyId, name: &str) -> ValueId {
-        self.keys
-            .get_mut(key.0 as usize)
-            .map_or(ValueId(u32::MAX), |key| key.intern(name))
+        let Some(key) = self.keys.get_mut(key.0 as usize) else {
+            return ValueId(u32::MAX);
+        };
+        // Only a new value is worth a copy of what others share.
+        match key.value_ids.get(name) {
+            Some(id) => *id,
+            None => Arc::make_mut(key).add(name),
+        }
     }
 
     /// The key a requirement on `name` is about, aliases resolved.
     pub fn intern_normalized(&mut self, name: &str) -> KeyId {
-        let name = self.rules.normalize(name);
-        self.intern_key(name)
+        if let Some(id) = self.normalized.get(name) {
+            return *id;
+        }
+        let id = self.intern_key(self.rules.normalize(name));
+        self.normalized.insert(name.into(), id);
+        id
     }
 
     /// The value a requirement on `key` means by `name`, aliases resolved.
@@ -237,14 +258,11 @@ impl Key {
         Self {
             name,
             values: Vec::new(),
-            value_ids: BTreeMap::new(),
+            value_ids: FxHashMap::default(),
         }
     }
 
-    fn intern(&mut self, name: &str) -> ValueId {
-        if let Some(id) = self.value_ids.get(name) {
-            return *id;
-        }
+    fn add(&mut self, name: &str) -> ValueId {
         let (id, name) = (ValueId(next(self.values.len())), Arc::<str>::from(name));
         self.values.push(Value {
             name: Arc::clone(&name),

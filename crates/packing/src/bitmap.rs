@@ -28,6 +28,11 @@ impl Bitmap {
         }
     }
 
+    /// Takes all positions out.
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
     /// The first position at or after a place.
     #[inline]
     pub(crate) fn next(&self, from: usize) -> Option<usize> {

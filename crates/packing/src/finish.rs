@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     bitset::BitSet,
     instance_type::needed_for_min_values,
-    object::{InstanceTypeName, Map, Pod, Text},
+    object::{Map, Pod, Text},
     plan::{Launch, Plan, PlannedClaim, PlannedNode, RefusalKind, Slot, TypeOptions, Unplaced},
     quantity::{Format, Quantity},
     requirement::{Requirement, RequirementSpec, Requirements},
@@ -16,8 +16,8 @@ use model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    bitmap::{has, intersects},
-    index::{PricedType, reservation_key},
+    bitmap::{has, intersects, positions},
+    index::{PriceOrder, reservation_key},
     refusal,
     run::Run,
     space::{Side, StateId},
@@ -28,36 +28,49 @@ pub(crate) const MOST_TYPES: usize = 600;
 
 /// The plan a run amounts to, with reasons for the pods left over.
 pub(crate) fn plan(run: &mut Run<'_>, left: &[u32]) -> Plan {
-    let mut unplaced = refusal::refusals(run, left);
-    let (claims, kept) = Finisher::new(run).claims(&mut unplaced);
-    let existing = existing(run);
-    let order = order(run, &kept);
+    let used = (0..run.nodes.pods.len()).filter(|node| !run.nodes.pods[*node].is_empty());
+    let used: Vec<usize> = used.collect();
+    plan_beside(run, left, &used)
+}
+
+/// The same when it is known already which existing nodes got pods; they are ascending.
+pub(crate) fn plan_beside(run: &mut Run<'_>, left: &[u32], used: &[usize]) -> Plan {
+    let mut unplaced = Vec::new();
+    if !left.is_empty() {
+        unplaced = refusal::refusals(run, left);
+    }
+    let (mut claims, mut kept) = (Vec::new(), Vec::new());
+    if run.claims.len() > 0 {
+        (claims, kept) = Finisher::new(run).claims(&mut unplaced);
+    }
     Plan {
         claims,
-        existing,
+        existing: existing(run, used),
         unplaced,
-        order,
+        order: order(run, used, &kept),
     }
 }
 
-/// The order in which pods were placed. `kept` are the claims that were not given up.
-fn order(run: &Run<'_>, kept: &[usize]) -> Vec<Slot> {
-    let mut slots: Vec<Option<Slot>> = vec![None; run.claim_host(run.claims.len())];
-    let used = (0..run.nodes.pods.len()).filter(|node| !run.nodes.pods[*node].is_empty());
-    for (at, node) in (0..).zip(used) {
-        slots[node] = Some(Slot::Existing(at));
-    }
-    for (at, claim) in (0..).zip(kept) {
-        slots[run.claim_host(*claim)] = Some(Slot::Claim(at));
-    }
-    run.order.iter().filter_map(|host| slots[*host as usize]).collect()
+/// The order in which pods were placed. `used` are the nodes that got some, `kept` the claims that were not given up.
+fn order(run: &Run<'_>, used: &[usize], kept: &[usize]) -> Vec<Slot> {
+    let existing = (0..).zip(used).map(|(at, node)| (*node, Slot::Existing(at)));
+    let claims = (0..)
+        .zip(kept)
+        .map(|(at, claim)| (run.claim_host(*claim), Slot::Claim(at)));
+    let slots: FxHashMap<usize, Slot> = existing.chain(claims).collect();
+    let hosts = run.order.iter().map(|host| *host as usize);
+    hosts.filter_map(|host| slots.get(&host).copied()).collect()
 }
 
 /// A claim with some of its types only, in a state that may be narrower than its own.
-pub(crate) fn narrowed(run: &mut Run<'_>, claim: usize, state: StateId, options: &[u32]) -> PlannedClaim {
+pub(crate) fn narrowed(run: &mut Run<'_>, claim: usize, state: StateId, options: Arc<[u32]>) -> PlannedClaim {
+    let (index, classes) = (&run.problem.index, &run.space.state(state).classes);
+    let cheapest = options.first().and_then(|entry| index.cheapest(*entry, classes));
+    let rows = index.rows_of(options.iter().copied());
+    let options = TypeOptions::listed(index.names(), options);
     let mut finisher = Finisher::new(run);
-    let chosen = finisher.of_options(state, options);
-    finisher.write(claim, state, &chosen)
+    let chosen = finisher.of_options(state, options, &rows, cheapest);
+    finisher.write(claim, state, chosen)
 }
 
 /// A claim's state, tied to the reservations it holds.
@@ -78,13 +91,12 @@ pub(crate) fn final_state(run: &mut Run<'_>, claim: usize) -> StateId {
     run.space.intern(requirements, side)
 }
 
-fn existing(run: &Run<'_>) -> Vec<PlannedNode> {
-    let used = run.nodes.pods.iter().enumerate().filter(|(_, pods)| !pods.is_empty());
-    used.map(|(node, pods)| PlannedNode {
-        name: run.problem.node_name(node).clone(),
-        pods: pods_of(run, pods),
-    })
-    .collect()
+fn existing(run: &Run<'_>, used: &[usize]) -> Vec<PlannedNode> {
+    let planned = |node: &usize| PlannedNode {
+        name: run.problem.node_name(*node).clone(),
+        pods: pods_of(run, &run.nodes.pods[*node]),
+    };
+    used.iter().map(planned).collect()
 }
 
 fn pods_of(run: &Run<'_>, pods: &[u32]) -> Vec<Arc<Pod>> {
@@ -96,32 +108,37 @@ fn pods_of(run: &Run<'_>, pods: &[u32]) -> Vec<Arc<Pod>> {
 /// Writes claims; what several claims have in common is written once.
 struct Finisher<'r, 'p> {
     run: &'r mut Run<'p>,
-    names: Arc<[InstanceTypeName]>,
-    orders: FxHashMap<Box<[u64]>, Arc<[PricedType]>>,
-    options: FxHashMap<(StateId, Box<[u64]>), Arc<Chosen>>,
+    orders: FxHashMap<Box<[u64]>, Arc<PriceOrder>>,
+    /// The same, by state.
+    orders_by_state: FxHashMap<StateId, Arc<PriceOrder>>,
     constraints: FxHashMap<(StateId, BitSet), Arc<[RequirementSpec]>>,
     labels: FxHashMap<StateId, Map<Text>>,
+    annotations: FxHashMap<(bool, Overlaid), Map<Text>>,
+    /// Names of zones and capacity types.
+    texts: FxHashMap<(KeyId, ValueId), Text>,
     /// Which lanes a shape names, as bits.
     named: Vec<u64>,
 }
 
 /// What follows from a claim's state and rows.
 struct Chosen {
-    options: Arc<[u32]>,
-    cheapest: Option<Launch>,
+    options: TypeOptions,
+    cheapest: Option<u32>,
     capacity_types: BitSet,
-    annotations: Vec<&'static str>,
+    overlaid: Overlaid,
     meets_min_values: Result<(), String>,
+}
+
+/// What of the options comes from overlays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Overlaid {
+    is_price: bool,
+    is_capacity: bool,
 }
 
 impl<'r, 'p> Finisher<'r, 'p> {
     fn new(run: &'r mut Run<'p>) -> Self {
         let problem = run.problem;
-        let names = problem
-            .index
-            .types
-            .iter()
-            .map(|entry| InstanceTypeName::from(&*entry.name));
         let named = |shape: &ResourceList| {
             let lanes = problem.lanes.names().iter().enumerate();
             lanes.fold(0, |bits, (lane, name)| {
@@ -129,11 +146,12 @@ impl<'r, 'p> Finisher<'r, 'p> {
             })
         };
         Self {
-            names: names.collect(),
             orders: FxHashMap::default(),
-            options: FxHashMap::default(),
+            orders_by_state: FxHashMap::default(),
             constraints: FxHashMap::default(),
             labels: FxHashMap::default(),
+            annotations: FxHashMap::default(),
+            texts: FxHashMap::default(),
             named: problem.intake.shapes.iter().map(named).collect(),
             run,
         }
@@ -167,12 +185,13 @@ impl<'r, 'p> Finisher<'r, 'p> {
 
     fn claim(&mut self, claim: usize) -> Result<PlannedClaim, String> {
         let state = final_state(self.run, claim);
-        let chosen = self.chosen(state, claim);
-        chosen.meets_min_values.clone()?;
-        Ok(self.write(claim, state, &chosen))
+        let order = self.order(state);
+        let mut chosen = self.chosen(&order, state, claim);
+        std::mem::replace(&mut chosen.meets_min_values, Ok(()))?;
+        Ok(self.write(claim, state, chosen))
     }
 
-    fn write(&mut self, claim: usize, state: StateId, chosen: &Chosen) -> PlannedClaim {
+    fn write(&mut self, claim: usize, state: StateId, chosen: Chosen) -> PlannedClaim {
         let template = &self.run.problem.templates[self.run.claims.templates[claim] as usize].template;
         let instance_types = self.run.space.state(state).requirements.get(KeyId::INSTANCE_TYPE);
         let min_types = instance_types.and_then(Requirement::min_values);
@@ -181,74 +200,84 @@ impl<'r, 'p> Finisher<'r, 'p> {
             pods: pods_of(self.run, &self.run.claims.pods[claim]),
             constraints: self.constraints(state, &chosen.capacity_types),
             min_types,
-            options: TypeOptions {
-                names: Arc::clone(&self.names),
-                chosen: Arc::clone(&chosen.options),
-            },
-            cheapest: chosen.cheapest.clone(),
+            options: chosen.options,
+            cheapest: chosen.cheapest.map(|offer| self.launch(offer)),
             requests: self.requests(claim),
             labels: self.labels(state, claim),
-            annotations: self.annotations(claim, chosen),
+            annotations: self.annotations(claim, chosen.overlaid),
             wave: 0,
             nominated: Vec::new(),
         }
     }
 
-    fn chosen(&mut self, state: StateId, claim: usize) -> Arc<Chosen> {
-        let rows = self.run.claims.rows(claim);
-        let key = (state, Box::from(rows));
-        if let Some(chosen) = self.options.get(&key) {
-            return Arc::clone(chosen);
+    /// The types in the order a claim of this state prefers them.
+    fn order(&mut self, state: StateId) -> Arc<PriceOrder> {
+        if let Some(order) = self.orders_by_state.get(&state) {
+            return Arc::clone(order);
         }
-        let chosen = Arc::new(self.choose(state, &key.1));
-        self.options.insert(key, Arc::clone(&chosen));
-        chosen
-    }
-
-    fn choose(&mut self, state: StateId, rows: &[u64]) -> Chosen {
-        let index = &self.run.problem.index;
-        let entry = self.run.space.state(state);
-        let order = self
-            .orders
-            .entry(entry.classes.clone())
-            .or_insert_with(|| index.by_price(&entry.classes).into());
-        let fitting = order.iter().filter(|priced| index.has_type(rows, priced.entry));
-        let options: Vec<u32> = fitting.map(|priced| priced.entry).take(MOST_TYPES).collect();
-        self.of_options(state, &options)
-    }
-
-    /// What follows from these types; the first decides what the claim costs.
-    fn of_options(&self, state: StateId, options: &[u32]) -> Chosen {
         let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
-        let first = options.first();
-        let cheapest = first.and_then(|entry| index.cheapest(*entry, classes));
+        let known = self.orders.get(classes).map(Arc::clone);
+        let order = known.unwrap_or_else(|| Arc::new(index.by_price(classes)));
+        self.orders.insert(classes.clone(), Arc::clone(&order));
+        self.orders_by_state.insert(state, Arc::clone(&order));
+        order
+    }
+
+    fn chosen(&self, order: &PriceOrder, state: StateId, claim: usize) -> Chosen {
+        let index = &self.run.problem.index;
+        let rows = self.run.claims.rows(claim);
+        let types = if index.has_one_row_each() {
+            rows.into()
+        } else {
+            index.type_mask(rows)
+        };
+        let cheapest = order.entries.iter().position(|entry| has(&types, *entry as usize));
+        let cheapest = cheapest.and_then(|at| order.offers[at]);
+        let options = TypeOptions::chosen(index.names(), Arc::clone(&order.entries), types, MOST_TYPES);
+        self.of_options(state, options, rows, cheapest)
+    }
+
+    /// What follows from these types, which have these rows.
+    fn of_options(&self, state: StateId, options: TypeOptions, rows: &[u64], cheapest: Option<u32>) -> Chosen {
         Chosen {
-            cheapest: cheapest.map(|offer| self.launch(offer)),
-            capacity_types: self.capacity_types(options, classes),
-            annotations: self.overlays(options),
-            meets_min_values: self.check_min_values(state, options),
-            options: options.into(),
+            cheapest,
+            capacity_types: self.capacity_types(&options, state, rows),
+            overlaid: self.overlaid(&options),
+            meets_min_values: self.check_min_values(state, &options),
+            options,
         }
     }
 
-    fn launch(&self, offer: u32) -> Launch {
+    fn launch(&mut self, offer: u32) -> Launch {
         let (problem, offer) = (self.run.problem, &self.run.problem.index.offers[offer as usize]);
-        let name = |key: KeyId, value: Option<ValueId>| {
-            value.map(|value| Text::from(problem.vocabulary.value_name(key, value)))
+        let mut name = |key: KeyId, value: Option<ValueId>| {
+            let value = value?;
+            let text = self.texts.entry((key, value));
+            let text = text.or_insert_with(|| problem.vocabulary.value_name(key, value).into());
+            Some(Arc::clone(text))
         };
         Launch {
-            instance_type: self.names[offer.entry as usize].clone(),
+            instance_type: problem.index.names()[offer.entry as usize].clone(),
             zone: name(KeyId::ZONE, offer.zone),
             capacity_type: name(KeyId::CAPACITY_TYPE, offer.capacity_type),
             price: offer.price,
         }
     }
 
-    fn capacity_types(&self, options: &[u32], classes: &[u64]) -> BitSet {
-        let index = &self.run.problem.index;
+    /// The kinds of capacity that the options can be launched as.
+    fn capacity_types(&self, options: &TypeOptions, state: StateId, rows: &[u64]) -> BitSet {
+        let (index, classes) = (&self.run.problem.index, &self.run.space.state(state).classes);
+        if index.has_one_row_each() && options.len() < MOST_TYPES {
+            let passing = positions(classes).map(|class| &index.classes[class]);
+            let launchable = passing.filter(|class| intersects(&class.launchable, rows));
+            return launchable
+                .filter_map(|class| class.capacity_type)
+                .map(ValueId::bit)
+                .collect();
+        }
         let mut is_option = vec![false; index.types.len()];
-        for entry in options {
-            is_option[*entry as usize] = true;
+        for entry in options.positions() {
+            is_option[entry as usize] = true;
         }
         let launchable = index.offers.iter().filter(|offer| {
             offer.is_launchable && is_option[offer.entry as usize] && has(classes, offer.class as usize)
@@ -259,28 +288,25 @@ impl<'r, 'p> Finisher<'r, 'p> {
             .collect()
     }
 
-    fn overlays(&self, options: &[u32]) -> Vec<&'static str> {
-        let types = &self.run.problem.index.types;
-        let any = |is_overlaid: fn(&model::instance_type::InstanceType) -> bool| {
-            options.iter().any(|entry| is_overlaid(&types[*entry as usize]))
-        };
-        let mut annotations = Vec::new();
-        if any(model::instance_type::InstanceType::is_price_overlaid) {
-            annotations.push(api::annotations::PRICE_OVERLAY_APPLIED);
+    fn overlaid(&self, options: &TypeOptions) -> Overlaid {
+        let index = &self.run.problem.index;
+        if !index.has_overlaid {
+            return Overlaid::default();
         }
-        if any(|entry| entry.is_capacity_overlaid) {
-            annotations.push(api::annotations::CAPACITY_OVERLAY_APPLIED);
+        let types = || options.positions().map(|entry| &index.types[entry as usize]);
+        Overlaid {
+            is_price: types().any(|entry| entry.is_price_overlaid()),
+            is_capacity: types().any(|entry| entry.is_capacity_overlaid),
         }
-        annotations
     }
 
-    fn check_min_values(&self, state: StateId, options: &[u32]) -> Result<(), String> {
+    fn check_min_values(&self, state: StateId, options: &TypeOptions) -> Result<(), String> {
         let (problem, state) = (self.run.problem, self.run.space.state(state));
         let is_strict = problem.snapshot.settings().min_values_policy == MinValuesPolicy::Strict;
         if !state.has_min_values || !is_strict {
             return Ok(());
         }
-        let types = options.iter().map(|entry| &*problem.index.types[*entry as usize]);
+        let types = options.positions().map(|entry| &*problem.index.types[entry as usize]);
         match needed_for_min_values(types, &state.requirements, &problem.vocabulary) {
             Ok(_) => Ok(()),
             Err(unmet) => {
@@ -344,24 +370,14 @@ impl<'r, 'p> Finisher<'r, 'p> {
         labels
     }
 
-    fn annotations(&self, claim: usize, chosen: &Chosen) -> Map<Text> {
-        let relaxed = if self.run.claims.is_relaxed[claim] {
-            "true"
-        } else {
-            "false"
-        };
-        let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
-        pairs.extend(chosen.annotations.iter().map(|name| (*name, "true")));
+    fn annotations(&mut self, claim: usize, overlaid: Overlaid) -> Map<Text> {
+        let is_relaxed = self.run.claims.is_relaxed[claim];
         let drivers = self.run.device_drivers(claim).join(",");
         if !drivers.is_empty() {
-            pairs.push((api::annotations::REQUESTED_DRA_DRIVERS, &drivers));
+            return annotations(is_relaxed, overlaid, &drivers);
         }
-        Map::from_pairs(
-            pairs
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
+        let known = self.annotations.entry((is_relaxed, overlaid));
+        known.or_insert_with(|| annotations(is_relaxed, overlaid, "")).clone()
     }
 
     /// What the pods ask for, and the daemons that will run whatever is launched.
@@ -393,6 +409,22 @@ impl<'r, 'p> Finisher<'r, 'p> {
         requests.add(&daemons);
         requests
     }
+}
+
+fn annotations(is_relaxed: bool, overlaid: Overlaid, drivers: &str) -> Map<Text> {
+    let relaxed = if is_relaxed { "true" } else { "false" };
+    let mut pairs = vec![(api::annotations::NODECLAIM_MIN_VALUES_RELAXED, relaxed)];
+    if overlaid.is_price {
+        pairs.push((api::annotations::PRICE_OVERLAY_APPLIED, "true"));
+    }
+    if overlaid.is_capacity {
+        pairs.push((api::annotations::CAPACITY_OVERLAY_APPLIED, "true"));
+    }
+    if !drivers.is_empty() {
+        pairs.push((api::annotations::REQUESTED_DRA_DRIVERS, drivers));
+    }
+    let pairs = pairs.into_iter().map(|(key, value)| (key.into(), value.into()));
+    Map::from_pairs(pairs.collect())
 }
 
 /// Keys that a template carries only so that daemons selecting on them are counted.

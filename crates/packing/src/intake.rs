@@ -87,6 +87,8 @@ struct Tables {
     shapes_by_parts: FxHashMap<[usize; 2], u32>,
     shapes: FxHashMap<ResourceList, u32>,
     namespaces: FxHashMap<Text, u32>,
+    /// Where the last namespace looked up is in memory, and its number.
+    last_namespace: Option<(*const u8, u32)>,
     labels_by_address: FxHashMap<usize, u32>,
     labels: FxHashMap<Vec<(Text, Text)>, u32>,
     combos: FxHashMap<(u32, u32, u32, bool), u32>,
@@ -237,13 +239,7 @@ impl Intake {
         tables: &mut Tables,
     ) -> u32 {
         let (namespace, labels) = (&pod.metadata.namespace, &pod.metadata.labels);
-        let namespace_id = if let Some(id) = tables.namespaces.get(namespace) {
-            *id
-        } else {
-            let id = tables.namespaces.len() as u32;
-            tables.namespaces.insert(namespace.clone(), id);
-            id
-        };
+        let namespace_id = tables.namespace_id(namespace);
         let labels_id = tables.labels_id(labels, mentioned);
         let next = self.combos.len() as u32;
         let id = *tables
@@ -315,6 +311,18 @@ impl Intake {
 }
 
 impl Tables {
+    fn namespace_id(&mut self, namespace: &Text) -> u32 {
+        if let Some((address, id)) = self.last_namespace
+            && address == namespace.as_ptr()
+        {
+            return id;
+        }
+        let next = self.namespaces.len() as u32;
+        let id = *self.namespaces.entry(namespace.clone()).or_insert(next);
+        self.last_namespace = Some((namespace.as_ptr(), id));
+        id
+    }
+
     fn labels_id(&mut self, labels: &Labels, mentioned: &FxHashSet<Text>) -> u32 {
         let address = labels.as_ptr() as usize;
         if let Some(id) = self.labels_by_address.get(&address) {

@@ -12,7 +12,7 @@ use model::{
 const LARGEST: i128 = 1 << 61;
 
 /// The resources of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lanes {
     names: Vec<ResourceName>,
 }
@@ -53,10 +53,14 @@ impl Lanes {
 
     /// What is offered, rounded down.
     pub(crate) fn offered(&self, list: &ResourceList) -> Vec<i64> {
-        self.names
-            .iter()
-            .map(|name| offered(name, list.amount(name.as_str())))
-            .collect()
+        let mut row = Vec::with_capacity(self.len());
+        self.offered_into(list, &mut row);
+        row
+    }
+
+    /// The same at the end of a table.
+    pub(crate) fn offered_into(&self, list: &ResourceList, row: &mut Vec<i64>) {
+        row.extend(self.names.iter().map(|name| offered(name, list.amount(name.as_str()))));
     }
 }
 

@@ -30,6 +30,7 @@ pub mod supply;
 mod tolerance;
 mod topology;
 mod variant;
+mod warm;
 
 use model::{
     plan::{Plan, Unplaced},
@@ -41,6 +42,7 @@ pub use portfolio::{Contender, Realised, Report};
 pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
+pub use warm::{Step as PlanStep, Warm};
 
 use crate::{
     demand::Demand,
@@ -51,15 +53,7 @@ use crate::{
 
 /// The plan for the pods of a snapshot that need a place.
 pub fn plan(snapshot: &Snapshot, options: &Options) -> Plan {
-    match options.packing {
-        Packing::Cheapest => planned(snapshot, options).plan,
-        Packing::Faithful => {
-            let (problem, ignored) = problem(snapshot, options);
-            let mut run = Run::new(&problem);
-            let left = run.solve();
-            with_ignored(finish::plan(&mut run, &left), ignored)
-        }
-    }
+    Warm::default().plan(snapshot, options)
 }
 
 /// A plan, and how it came about.
@@ -75,21 +69,7 @@ pub struct Planned {
 
 /// The plan for the pods of a snapshot that need a place, with the plans it was chosen from and a lower bound.
 pub fn planned(snapshot: &Snapshot, options: &Options) -> Planned {
-    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
-    let (ignored, dropped) = (demand.ignored.clone(), supply.dropped.clone());
-    let (plan, report) = portfolio::best(&Problem::new(snapshot, demand, supply, options));
-    Planned {
-        plan: with_ignored(plan, ignored),
-        report,
-        dropped,
-    }
-}
-
-/// What a run reads, and the pods that are not tried at all.
-fn problem(snapshot: &Snapshot, options: &Options) -> (Problem, Vec<Unplaced>) {
-    let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, options));
-    let ignored = demand.ignored.clone();
-    (Problem::new(snapshot, demand, supply, options), ignored)
+    Warm::default().planned(snapshot, options)
 }
 
 fn with_ignored(mut plan: Plan, ignored: Vec<Unplaced>) -> Plan {

@@ -17,7 +17,8 @@ use crate::{
 pub(crate) struct Limits {
     remaining: Option<Vec<(ResourceName, i64)>>,
     /// The rows within limits, as of the last change.
-    open: Result<Mask, LimitReached>,
+    open: Mask,
+    reached: Option<LimitReached>,
 }
 
 /// Why a NodePool launches nothing more.
@@ -33,7 +34,8 @@ impl Limits {
     pub(crate) fn new(template: &TemplateEntry, index: &Index) -> Self {
         let mut limits = Self {
             remaining: template.remaining.clone(),
-            open: Ok(template.rows.clone()),
+            open: template.rows.clone(),
+            reached: None,
         };
         limits.refresh(template, index);
         limits
@@ -41,7 +43,20 @@ impl Limits {
 
     /// The rows within limits.
     pub(crate) fn open(&self) -> Result<&Mask, LimitReached> {
-        self.open.as_ref().map_err(|reached| *reached)
+        match self.reached {
+            Some(reached) => Err(reached),
+            None => Ok(&self.open),
+        }
+    }
+
+    /// Takes over what another leaves.
+    pub(crate) fn restore(&mut self, other: &Self) {
+        if let (Some(mine), Some(theirs)) = (&mut self.remaining, &other.remaining) {
+            let amounts = mine.iter_mut().zip(theirs);
+            amounts.for_each(|((_, mine), (_, theirs))| *mine = *theirs);
+        }
+        self.open.copy_from_slice(&other.open);
+        self.reached = other.reached;
     }
 
     /// What is left of each limited resource, in lane units; none without limits.
@@ -79,22 +94,19 @@ impl Limits {
             .iter()
             .any(|(name, left)| *name == ResourceName::Nodes && *left == 0)
         {
-            self.open = Err(LimitReached::Nodes);
+            self.reached = Some(LimitReached::Nodes);
             return;
         }
-        let mut open = template.rows.clone();
+        let open = &mut self.open;
+        open.copy_from_slice(&template.rows);
         for (name, left) in remaining {
             match index.capacity(name) {
                 // Something is overdrawn: nothing may be added, not even what has none of it.
                 _ if *left < 0 => open.fill(0),
-                Some(column) => column.keep_at_most(*left, &mut open),
+                Some(column) => column.keep_at_most(*left, open),
                 None => {}
             }
         }
-        self.open = if is_empty(&open) {
-            Err(LimitReached::Resources)
-        } else {
-            Ok(open)
-        };
+        self.reached = is_empty(open).then_some(LimitReached::Resources);
     }
 }

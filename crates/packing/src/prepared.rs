@@ -3,12 +3,15 @@
 //! A simulation costs in proportion to the pods that move, not to the cluster: it starts from counts and rooms that were
 //! worked out once, and takes back what it did.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use model::{
     instance_type::{MinValuesUnmet, needed_for_min_values},
     object::{NodeName, NodePoolName, Pod, Text},
-    plan::{Plan, PlannedClaim, PlannedNode, Slot, Unplaced},
+    plan::{Plan, PlannedClaim, Unplaced},
     price::Price,
     requirement::Requirement,
     resources::ResourceList,
@@ -18,17 +21,17 @@ use model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Options, Work,
+    Options, Warm, Work,
     bitmap::has,
-    demand::{Demand, Origin},
+    demand::{DemandPod, Origin},
     finish,
-    index::{Index, PricedType},
+    index::Index,
     limits::Limits,
     problem::Problem,
     refusal,
     run::Run,
     space::StateId,
-    supply::{StateNode, Supply, members},
+    supply::{StateNode, members},
 };
 
 /// A cluster ready to be asked about.
@@ -38,6 +41,8 @@ pub struct Prepared {
     nodes: BTreeMap<NodeName, NodeEntry>,
     /// Place of each pod in the queue.
     ranks: Vec<u32>,
+    /// The pods that need a place whatever goes, in the order they are tried.
+    pending: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -71,14 +76,22 @@ pub struct Simulation {
 impl Prepared {
     /// Works out everything simulations share.
     pub fn new(snapshot: &Snapshot, options: &Options) -> Self {
-        let (demand, supply) = (Demand::with_residents(snapshot), Supply::of(snapshot, options));
-        let problem = Problem::new(snapshot, demand, supply, options);
+        Warm::default().prepare(snapshot, options)
+    }
+
+    pub(crate) fn of(snapshot: &Snapshot, problem: Problem) -> Self {
         let mut ranks = vec![0; problem.order.len()];
         for (rank, pod) in (0..).zip(&problem.order) {
             ranks[*pod as usize] = rank;
         }
         let nodes = entries(snapshot, &problem);
-        Self { problem, nodes, ranks }
+        let pending = problem.demand().collect();
+        Self {
+            problem,
+            nodes,
+            ranks,
+            pending,
+        }
     }
 
     /// Somebody to ask; one per thread.
@@ -89,13 +102,14 @@ impl Prepared {
             limits: run.limits.clone(),
             run,
             prepared: self,
+            queue: VecDeque::new(),
             prices: Prices::default(),
         }
     }
 
     /// How many pods need a place whatever is asked.
     pub fn waiting_pods(&self) -> usize {
-        self.problem.demand().count()
+        self.pending.len()
     }
 
     /// Whether there is nothing to launch nodes from: upstream then simulates nothing at all.
@@ -130,15 +144,19 @@ fn entries(snapshot: &Snapshot, problem: &Problem) -> BTreeMap<NodeName, NodeEnt
         }
     }
     for member in members(snapshot) {
-        if let Some(entry) = entries.get_mut(&NodeName::from(&*member.name())) {
+        if let Some(entry) = entries.get_mut(&NodeName::from(member.name())) {
             entry.capacity = member.capacity();
         }
     }
-    for (pod, entry) in (0..).zip(&problem.pods) {
-        if let Origin::Resident(node) = &entry.origin
+    // Pods of a node come one after the other.
+    let of_node = |(_, a): &(u32, &DemandPod), (_, b): &(u32, &DemandPod)| a.origin == b.origin;
+    let pods: Vec<(u32, &DemandPod)> = (0..).zip(&problem.pods).collect();
+    for pods in pods.chunk_by(of_node) {
+        if let [(_, first), ..] = pods
+            && let Origin::Resident(node) = &first.origin
             && let Some(entry) = entries.get_mut(node)
         {
-            entry.residents.push(pod);
+            entry.residents.extend(pods.iter().map(|(pod, _)| *pod));
         }
     }
     entries
@@ -149,6 +167,8 @@ pub struct Simulator<'p> {
     prepared: &'p Prepared,
     run: Run<'p>,
     limits: Vec<Limits>,
+    /// The queue of the simulation under way, kept for its memory.
+    queue: VecDeque<u32>,
     prices: Prices,
 }
 
@@ -169,40 +189,43 @@ impl<'p> Simulator<'p> {
         moves: impl Fn(&Pod) -> bool,
         look: impl FnOnce(&mut Aftermath<'_, 'p>) -> T,
     ) -> Result<T, UnknownNode> {
-        let problem = &self.prepared.problem;
+        let prepared = self.prepared;
+        let pods = &prepared.problem.pods;
+        let mut queue = std::mem::take(&mut self.queue);
+        queue.clear();
+        queue.extend(&prepared.pending);
         let before = self.run.work;
-        let mut queue: Vec<u32> = problem.demand().collect();
-        let waiting = queue.len();
         for name in nodes {
-            let Some(entry) = self.prepared.nodes.get(name) else {
+            let Some(entry) = prepared.nodes.get(name) else {
                 self.run.roll_back(&self.limits);
                 return Err(UnknownNode(name.clone()));
             };
-            let moving = entry.residents.iter().copied();
-            let first = queue.len();
-            queue.extend(moving.filter(|pod| moves(&problem.pods[*pod as usize].pod)));
-            self.remove(entry, first, &queue);
+            let (moving, first) = (entry.residents.iter(), queue.len());
+            queue.extend(moving.filter(|pod| moves(&pods[**pod as usize].pod)));
+            self.remove(entry, queue.range(first..));
         }
-        let moved = queue.len() - waiting;
-        queue.sort_unstable_by_key(|pod| self.prepared.ranks[*pod as usize]);
-        let left = self.run.drain(queue.iter().copied().collect());
+        let moved = queue.len() - prepared.pending.len();
+        let rank = |pod: &u32| prepared.ranks[*pod as usize];
+        queue.make_contiguous().sort_unstable_by_key(rank);
+        self.run.empty(&mut queue);
         let mut aftermath = Aftermath {
             run: &mut self.run,
             prices: &mut self.prices,
-            left,
+            left: queue.make_contiguous(),
             moved,
             before,
         };
         let answer = look(&mut aftermath);
         self.run.roll_back(&self.limits);
+        self.queue = queue;
         Ok(answer)
     }
 
-    fn remove(&mut self, entry: &NodeEntry, first: usize, queue: &[u32]) {
+    fn remove<'q>(&mut self, entry: &NodeEntry, moving: impl Iterator<Item = &'q u32>) {
         let problem = &self.prepared.problem;
         self.run.gone.insert(entry.at);
         if let Some(node) = entry.scene_at {
-            for pod in queue.iter().skip(first) {
+            for pod in moving {
                 self.run.uncount(*pod, node);
             }
         }
@@ -216,7 +239,7 @@ impl<'p> Simulator<'p> {
 pub struct Aftermath<'r, 'p> {
     run: &'r mut Run<'p>,
     prices: &'r mut Prices,
-    left: Vec<u32>,
+    left: &'r [u32],
     moved: usize,
     before: Work,
 }
@@ -285,25 +308,10 @@ impl Aftermath<'_, '_> {
 
     /// The plan: only what the simulation touched is looked at.
     pub fn plan(&mut self) -> Plan {
-        if self.run.claims.len() > 0 || !self.left.is_empty() {
-            return finish::plan(self.run, &self.left);
-        }
-        let mut places: BTreeMap<usize, Vec<Arc<Pod>>> = BTreeMap::new();
-        for (node, pod) in self.run.placements() {
-            places.entry(node).or_default().push(pod);
-        }
-        let slots: BTreeMap<usize, u32> = places.keys().copied().zip(0..).collect();
-        let order = self.run.placements().filter_map(|(node, _)| slots.get(&node));
-        let order = order.map(|at| Slot::Existing(*at)).collect();
-        let existing = places.into_iter().map(|(node, pods)| PlannedNode {
-            name: self.run.problem.node_name(node).clone(),
-            pods,
-        });
-        Plan {
-            existing: existing.collect(),
-            order,
-            ..Plan::default()
-        }
+        let mut used: Vec<usize> = self.run.used_nodes().collect();
+        used.sort_unstable();
+        used.dedup();
+        finish::plan_beside(self.run, self.left, &used)
     }
 
     /// Whether a node to be launched must keep a number of different types, zones or the like open.
@@ -382,8 +390,8 @@ impl Aftermath<'_, '_> {
 
     /// The node to be launched, with these choices only.
     pub fn claim(&mut self, choices: &Choices) -> PlannedClaim {
-        let options: Vec<u32> = choices.types.iter().map(|priced| priced.entry).collect();
-        finish::narrowed(self.run, choices.claim, choices.state, &options)
+        let options = choices.types.iter().map(|priced| priced.entry).collect();
+        finish::narrowed(self.run, choices.claim, choices.state, options)
     }
 }
 
@@ -443,11 +451,12 @@ fn price_order(index: &Index, classes: &[u64]) -> Arc<[TypePrice]> {
             *most = (*most).max(Some(offer.price));
         }
     }
-    let priced = |priced: PricedType| TypePrice {
-        entry: priced.entry,
-        is_available: available[priced.entry as usize],
-        cheapest: priced.offer.map(|offer| index.offers[offer as usize].price),
-        worst: dearest[priced.entry as usize].iter().find_map(|most| *most),
+    let priced = |(entry, offer): (&u32, &Option<u32>)| TypePrice {
+        entry: *entry,
+        is_available: available[*entry as usize],
+        cheapest: offer.map(|offer| index.offers[offer as usize].price),
+        worst: dearest[*entry as usize].iter().find_map(|most| *most),
     };
-    index.by_price(classes).into_iter().map(priced).collect()
+    let order = index.by_price(classes);
+    order.entries.iter().zip(&order.offers).map(priced).collect()
 }

@@ -22,7 +22,7 @@ use crate::{
     index::{Index, Mask},
     intake::{Intake, NodeLabels},
     lanes::{self, Lanes},
-    supply::{StateNode, Supply, Template},
+    supply::{Shape, StateNode, Supply, Template},
     tolerance::{TaintsId, Tolerance},
     topology::{Scene, bound::BoundPods},
 };
@@ -48,7 +48,9 @@ pub(crate) struct Problem {
     pub(crate) lanes: Lanes,
     /// What each shape asks for, lane by lane.
     pub(crate) shapes: Vec<i64>,
-    pub(crate) index: Index,
+    /// What nobody asks for, lane by lane.
+    pub(crate) nothing: Vec<i64>,
+    pub(crate) index: Arc<Index>,
     pub(crate) tolerance: Tolerance,
     pub(crate) bound: BoundPods,
     pub(crate) bound_requirements: Vec<Requirements>,
@@ -83,6 +85,17 @@ pub(crate) struct DaemonRows {
 impl Problem {
     /// What there is to place on what.
     pub(crate) fn new(snapshot: &Snapshot, demand: Demand, supply: Supply, options: &Options) -> Self {
+        Self::warm(snapshot, demand, supply, options, &mut None)
+    }
+
+    /// The same with the index of an earlier run, if it is of the same types; this run's is left there.
+    pub(crate) fn warm(
+        snapshot: &Snapshot,
+        demand: Demand,
+        supply: Supply,
+        options: &Options,
+        kept: &mut Option<Arc<Index>>,
+    ) -> Self {
         let Supply {
             mut vocabulary,
             has_no_pools,
@@ -95,7 +108,7 @@ impl Problem {
         let moving: FxHashSet<&Uid> = demand
             .pods
             .iter()
-            .filter(|entry| !is_resident(entry))
+            .filter(|entry| matches!(entry.origin, Origin::Moving(_)))
             .map(|entry| entry.pod.uid())
             .collect();
         let bound = BoundPods::new(snapshot, &moving);
@@ -117,17 +130,20 @@ impl Problem {
         let shapes = intake.shapes.iter().flat_map(|shape| lanes.asked(shape)).collect();
         let mut tolerance = Tolerance::default();
         let node_taints = nodes.iter().map(|node| tolerance.taints(&node.taints)).collect();
-        let node_room = nodes.iter().flat_map(|node| lanes.offered(&node.remaining)).collect();
+        let mut node_room = Vec::with_capacity(nodes.len() * lanes.len());
+        for node in &nodes {
+            lanes.offered_into(&node.remaining, &mut node_room);
+        }
         let is_overdrawn = |node: &StateNode| {
             let is_negative = node.remaining.iter().any(|(_, left)| left.is_negative());
             is_negative || node.volumes.check(&Volumes::default()).is_err()
         };
         let overdrawn = nodes.iter().map(is_overdrawn).collect();
-        let index = index_of(&templates, &lanes, &vocabulary);
+        let (index, places) = index_of(&templates, &lanes, &vocabulary, kept);
         if let Some(devices) = &mut devices {
             devices.number_types(&index, &nodes, &templates);
         }
-        let templates = entries(templates, &lanes, &index, &mut tolerance);
+        let templates = entries(templates, &places, &lanes, &index, &mut tolerance);
         let order = order(&demand.pods, &intake);
         Self {
             snapshot: snapshot.clone(),
@@ -143,6 +159,7 @@ impl Problem {
             universe,
             pods: demand.pods,
             intake,
+            nothing: vec![0; lanes.len()],
             lanes,
             shapes,
             index,
@@ -205,44 +222,58 @@ fn lanes_of(intake: &Intake, templates: &[Template]) -> Lanes {
     lanes
 }
 
-/// One index over the types of all NodePools; a type that several have alike is there once.
-fn index_of(templates: &[Template], lanes: &Lanes, vocabulary: &Vocabulary) -> Index {
+/// One index over the types of all NodePools, in which a type that several have alike is there once, and where each
+/// NodePool's types are in it. An index that was kept is taken if it is the one.
+fn index_of(
+    templates: &[Template],
+    lanes: &Lanes,
+    vocabulary: &Vocabulary,
+    kept: &mut Option<Arc<Index>>,
+) -> (Arc<Index>, Vec<Vec<u32>>) {
     let mut types: Vec<Arc<InstanceType>> = Vec::new();
-    let mut seen: FxHashSet<usize> = FxHashSet::default();
+    let mut shapes: Vec<Arc<[Shape]>> = Vec::new();
+    let mut seen: FxHashMap<*const InstanceType, u32> = FxHashMap::default();
+    let mut places = Vec::with_capacity(templates.len());
     let mut limited: Vec<ResourceName> = Vec::new();
     for template in templates {
-        let new = template
-            .types
-            .iter()
-            .filter(|entry| seen.insert(Arc::as_ptr(entry) as usize));
-        types.extend(new.cloned());
+        let mut place = |(entry, shape): (&Arc<InstanceType>, &Arc<[Shape]>)| {
+            let next = types.len() as u32;
+            let place = if templates.len() == 1 {
+                next
+            } else {
+                *seen.entry(Arc::as_ptr(entry)).or_insert(next)
+            };
+            if place == next {
+                types.push(Arc::clone(entry));
+                shapes.push(Arc::clone(shape));
+            }
+            place
+        };
+        places.push(template.types.iter().zip(&template.shapes).map(&mut place).collect());
         for (name, _) in template.remaining.iter().flat_map(ResourceList::iter) {
             if !limited.contains(name) {
                 limited.push(name.clone());
             }
         }
     }
-    Index::new(types, lanes, &limited, vocabulary)
+    let index = match kept.take().filter(|kept| kept.is_of(&types, lanes, &limited)) {
+        Some(kept) => kept,
+        None => Arc::new(Index::new(types, &shapes, lanes, limited, vocabulary)),
+    };
+    *kept = Some(Arc::clone(&index));
+    (index, places)
 }
 
-fn entries(templates: Vec<Template>, lanes: &Lanes, index: &Index, tolerance: &mut Tolerance) -> Vec<TemplateEntry> {
-    let places: FxHashMap<usize, u32> = index
-        .types
-        .iter()
-        .zip(0..)
-        .map(|(entry, at)| (Arc::as_ptr(entry) as usize, at))
-        .collect();
-    let place = |entry: &Arc<InstanceType>| places.get(&(Arc::as_ptr(entry) as usize)).copied();
-    let rows = |types: FxHashSet<u32>| index.rows_of(|entry| types.contains(&entry));
-    let entry = |template: Template| {
+fn entries(
+    templates: Vec<Template>,
+    places: &[Vec<u32>],
+    lanes: &Lanes,
+    index: &Index,
+    tolerance: &mut Tolerance,
+) -> Vec<TemplateEntry> {
+    let entry = |(template, places): (Template, &Vec<u32>)| {
         let daemons = template.daemons.iter().map(|group| DaemonRows {
-            rows: rows(
-                group
-                    .types
-                    .iter()
-                    .filter_map(|at| place(&template.types[*at]))
-                    .collect(),
-            ),
+            rows: index.rows_of(group.types.iter().map(|at| places[*at])),
             overhead: lanes.asked(&group.overhead),
             asked: group.overhead.clone(),
             ports: group.ports.clone(),
@@ -253,13 +284,13 @@ fn entries(templates: Vec<Template>, lanes: &Lanes, index: &Index, tolerance: &m
         };
         TemplateEntry {
             taints: tolerance.taints(&template.pool.spec.template.spec.taints),
-            rows: rows(template.types.iter().filter_map(place).collect()),
+            rows: index.rows_of(places.iter().copied()),
             daemons: daemons.collect(),
             remaining: template.remaining.as_ref().map(remaining),
             template,
         }
     };
-    templates.into_iter().map(entry).collect()
+    templates.into_iter().zip(places).map(entry).collect()
 }
 
 /// Largest first by cpu, then by memory; then oldest first, then by uid: a total order.
@@ -271,19 +302,27 @@ fn order(pods: &[DemandPod], intake: &Intake) -> Vec<u32> {
     distinct.dedup();
     let rank = |size: &(Quantity, Quantity)| distinct.binary_search_by(|other| size.cmp(other)).unwrap_or_default();
     let ranks: Vec<usize> = sizes.iter().map(rank).collect();
-    let mut order: Vec<_> = (0_u32..)
-        .zip(pods)
-        .zip(&intake.pods)
-        .map(|((at, pod), entry)| {
-            let metadata = &pod.pod.metadata;
-            (
-                ranks[entry.shape as usize],
-                metadata.creation_timestamp,
-                &metadata.uid,
-                at,
-            )
-        })
-        .collect();
-    order.sort_unstable();
-    order.into_iter().map(|(.., at)| at).collect()
+    let mut by_size: Vec<Vec<u32>> = vec![Vec::new(); distinct.len()];
+    for (at, entry) in (0..).zip(&intake.pods) {
+        by_size[ranks[entry.shape as usize]].push(at);
+    }
+    let mut order = Vec::with_capacity(pods.len());
+    for equals in by_size {
+        order.extend(by_age(equals, pods));
+    }
+    order
+}
+
+/// Oldest first, then by uid.
+fn by_age(mut equals: Vec<u32>, pods: &[DemandPod]) -> Vec<u32> {
+    let metadata = |at: u32| &pods[at as usize].pod.metadata;
+    let numbered = |at: &u32| Some((metadata(*at).creation_timestamp, metadata(*at).uid.number()?, *at));
+    let numbered: Option<Vec<_>> = equals.iter().map(numbered).collect();
+    // Uids are numbers but in hand-written manifests.
+    if let Some(mut numbered) = numbered {
+        numbered.sort_unstable();
+        return numbered.into_iter().map(|(.., at)| at).collect();
+    }
+    equals.sort_unstable_by_key(|at| (metadata(*at).creation_timestamp, &metadata(*at).uid, *at));
+    equals
 }

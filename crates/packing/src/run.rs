@@ -85,6 +85,8 @@ pub(crate) struct Run<'p> {
     decisions: Decisions,
     /// Rows that a probe left.
     survivors: Vec<u64>,
+    /// Rows that a probe begins with.
+    rows: Vec<u64>,
     /// Hosts in the order they got pods, one entry for each pod.
     pub(crate) order: Vec<u32>,
     pub(crate) work: Work,
@@ -119,12 +121,31 @@ struct Memo {
     nodes: Vec<Bitmap>,
     /// Claims that will never take a fit, by fit.
     claims: Vec<Bitmap>,
+    /// Fits for which some claim was found out.
+    found: Bitmap,
     /// When a class of pods last failed, in pods placed.
     failures: FxHashMap<(u32, u32, u32), (u64, Outcome)>,
     placed: u64,
 }
 
 impl Memo {
+    /// A claim will never take a fit.
+    #[inline]
+    fn reject_claim(&mut self, fit: usize, claim: usize) {
+        self.claims[fit].insert(claim);
+        self.found.insert(fit);
+    }
+
+    /// The claims there were are gone.
+    fn forget_claims(&mut self) {
+        let mut from = 0;
+        while let Some(fit) = self.found.next(from) {
+            self.claims[fit].clear();
+            from = fit + 1;
+        }
+        self.found.clear();
+    }
+
     /// The number of a combination of request, requirements and tolerations.
     fn fit(&mut self, shape: u32, set: SetId, tolerations: TolerationsId) -> usize {
         let next = self.nodes.len() as u32;
@@ -231,6 +252,7 @@ impl<'p> Run<'p> {
             rules: Rules::default(),
             decisions: Decisions::default(),
             survivors: vec![0; problem.index.words],
+            rows: Vec::with_capacity(problem.index.words),
             order: Vec::new(),
             work: Work::default(),
         }
@@ -241,8 +263,14 @@ impl<'p> Run<'p> {
         self.drain(self.problem.demand().collect())
     }
 
-    /// Places what can be placed of a queue.
+    /// Places what can be placed of a queue; returns the rest.
     pub(crate) fn drain(&mut self, mut queue: VecDeque<u32>) -> Vec<u32> {
+        self.empty(&mut queue);
+        queue.into()
+    }
+
+    /// Places what can be placed of a queue, and leaves the rest in it.
+    pub(crate) fn empty(&mut self, queue: &mut VecDeque<u32>) {
         let mut lengths: FxHashMap<u32, usize> = FxHashMap::default();
         while let Some(&pod) = queue.front() {
             if lengths.get(&pod) == Some(&queue.len()) {
@@ -258,7 +286,6 @@ impl<'p> Run<'p> {
                 break;
             }
         }
-        queue.into()
     }
 
     /// Places what existing nodes take, at the first step of each ladder; returns the rest in order.

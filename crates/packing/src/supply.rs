@@ -8,6 +8,7 @@ mod node;
 mod overlay;
 mod pool;
 mod requests;
+mod stock;
 mod template;
 mod usage;
 
@@ -27,6 +28,7 @@ use model::{
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
 pub(crate) use self::{
     labels::label_rules,
+    stock::{Shape, Stock},
     template::{is_launchable, specs as requirement_specs},
 };
 pub use self::{
@@ -65,6 +67,8 @@ pub struct Template {
     pub requirements: Requirements,
     /// Its instance types that can be launched at all, overlays applied, in catalogue order.
     pub types: Vec<Arc<InstanceType>>,
+    /// What pods may use of each type.
+    pub(crate) shapes: Vec<Arc<[Shape]>>,
     /// Which daemons run on which of them; every type is in exactly one group.
     pub daemons: Vec<DaemonGroup>,
     /// What the pool's limits leave, over the limited resources; none without limits.
@@ -139,8 +143,13 @@ impl Supply {
     /// The order of the steps is upstream's, and it shows: a daemon's terms are used up by templates before existing nodes
     /// look at them.
     pub fn of(snapshot: &Snapshot, options: &Options) -> Self {
-        let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
-        let pools = Pools::of(snapshot, &mut vocabulary);
+        Self::from_stock(snapshot, options, &Stock::of(snapshot))
+    }
+
+    /// The same from what the snapshot's catalogue comes to.
+    pub(crate) fn from_stock(snapshot: &Snapshot, options: &Options, stock: &Stock) -> Self {
+        let mut vocabulary = stock.vocabulary();
+        let pools = Pools::of(snapshot, stock, &mut vocabulary);
         let mut daemons = Daemons::of(snapshot, &mut vocabulary);
         let mut factory = TemplateFactory::new(snapshot, &mut vocabulary, &mut daemons);
         let (mut templates, dropped) = factory.templates(&pools);

@@ -58,6 +58,19 @@ pub(crate) struct Scene<'a> {
     pub(crate) node_requirements: &'a [Requirements],
 }
 
+/// Where a node of the cluster counts for a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spot {
+    /// Not looked up yet.
+    Unknown,
+    /// It does not take part.
+    Nowhere,
+    Host(u32),
+    Domain(u32),
+    /// A host that takes no pods in this run.
+    Elsewhere,
+}
+
 /// All groups of a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topology {
@@ -65,6 +78,8 @@ pub(crate) struct Topology {
     pub(crate) keys: Vec<KeyId>,
     ids: FxHashMap<Identity, GroupId>,
     pub(crate) filters: Vec<Arc<Filter>>,
+    /// Where nodes of the cluster count, by group and position in the scene, once somebody asked.
+    spots: Vec<Vec<Spot>>,
     /// Whether a node filter passes a state, by filter, state and taints.
     matches: FxHashMap<(u32, StateId, u32), bool>,
 }
@@ -209,11 +224,36 @@ impl Topology {
         }
     }
 
-    /// Counts a pod on a node of the cluster, by its position in the scene, or takes it back.
+    /// Counts a pod on a node of the cluster, by its position in the scene, or takes it back. In a group of avoiders it
+    /// is counted as one of them.
     pub(crate) fn count_on_node(&mut self, id: GroupId, node: u32, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
+        let spot = self.spot(id, node, scene, space);
         let group = &mut self.groups[id as usize];
-        let filter = group.filter.map(|at| &*self.filters[at as usize]);
-        count_on(group, self.keys[id as usize], filter, node, step, scene, space);
+        match spot {
+            Spot::Host(host) => group.add_host(host as usize, step),
+            Spot::Domain(domain) => group.add_domain(domain as usize, step),
+            Spot::Elsewhere => {
+                let filter = group.filter.map(|at| &*self.filters[at as usize]);
+                count_on(group, self.keys[id as usize], filter, node, step, scene, space);
+            }
+            Spot::Unknown | Spot::Nowhere => {}
+        }
+    }
+
+    fn spot(&mut self, id: GroupId, node: u32, scene: &Scene<'_>, space: &Space<'_>) -> Spot {
+        if self.spots.len() <= id as usize {
+            self.spots.resize_with(self.groups.len(), Vec::new);
+        }
+        let spots = &mut self.spots[id as usize];
+        if spots.is_empty() {
+            spots.resize(scene.bound.nodes.len(), Spot::Unknown);
+        }
+        if spots[node as usize] == Spot::Unknown {
+            let group = &self.groups[id as usize];
+            let filter = group.filter.map(|at| &*self.filters[at as usize]);
+            spots[node as usize] = spot(group, self.keys[id as usize], filter, node, scene, space);
+        }
+        spots[node as usize]
     }
 
     /// Counts a placed pod, or takes it back with a negative step.
@@ -242,6 +282,7 @@ impl Topology {
     pub(crate) fn truncate(&mut self, groups: usize) {
         self.groups.truncate(groups);
         self.keys.truncate(groups);
+        self.spots.truncate(groups);
         self.ids.retain(|_, id| (*id as usize) < groups);
     }
 
@@ -383,6 +424,27 @@ fn count_on(
     let name = space.vocabulary.key_name(key);
     if let Some(value) = node.metadata.labels.get(name).or(fallback).filter(|_| takes_part) {
         count_value(group, key, value, step, scene, space);
+    }
+}
+
+/// Where a node of the scene counts.
+fn spot(group: &Group, key: KeyId, filter: Option<&Filter>, at: u32, scene: &Scene<'_>, space: &Space<'_>) -> Spot {
+    let node = &scene.bound.nodes[at as usize];
+    let requirements = &scene.bound_requirements[at as usize];
+    let takes_part = filter.is_none_or(|filter| filter.matches(&node.spec.taints, requirements, space.vocabulary));
+    // Avoiders are counted by label alone.
+    let has_fallback = key == KeyId::HOSTNAME && group.kind != Kind::Inverse;
+    let fallback = has_fallback.then_some(&node.metadata.name);
+    let name = space.vocabulary.key_name(key);
+    let Some(value) = node.metadata.labels.get(name).or(fallback).filter(|_| takes_part) else {
+        return Spot::Nowhere;
+    };
+    match &group.counts {
+        Counts::Labels(labels) => {
+            let domain = ordinal(&space.keys[labels.key], value, space);
+            domain.map_or(Spot::Nowhere, |domain| Spot::Domain(domain as u32))
+        }
+        Counts::Hosts(_) => scene.hosts.get(value).map_or(Spot::Elsewhere, |host| Spot::Host(*host)),
     }
 }
 

@@ -16,7 +16,7 @@ const CALLS: usize = 3;
 const MOST_CALLS: usize = 2000;
 
 /// What the calls of one turn took.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Timing(Vec<Duration>);
 
 /// Calls until a turn is over.
@@ -33,6 +33,46 @@ pub fn time<T>(mut call: impl FnMut() -> T) -> Timing {
 }
 
 impl Timing {
+    /// What a number of calls took.
+    pub fn of<T>(calls: usize, mut call: impl FnMut() -> T) -> Self {
+        let mut timing = Self::default();
+        for _ in 0..calls {
+            drop(timing.add(&mut call));
+        }
+        timing
+    }
+
+    /// One more call. What it returns is dropped outside the time.
+    #[expect(clippy::disallowed_methods, reason = "measuring time is what this is for")]
+    pub fn add<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let answer = black_box(call());
+        self.0.push(start.elapsed());
+        answer
+    }
+
+    /// The time, in milliseconds, that this share of the calls stayed within.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of thousands of calls"
+    )]
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut all = self.0.clone();
+        all.sort_unstable();
+        let at = (all.len() as f64 * share) as usize;
+        all.get(at.min(all.len().saturating_sub(1)))
+            .map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    }
+
+    /// The mean, in milliseconds.
+    #[allow(clippy::cast_precision_loss, reason = "thousands of calls")]
+    pub fn mean(&self) -> f64 {
+        let sum: Duration = self.0.iter().sum();
+        sum.as_secs_f64() * 1e3 / self.0.len().max(1) as f64
+    }
+
     /// The median of all turns' calls, in milliseconds.
     pub fn median(turns: &[Self]) -> f64 {
         let mut all: Vec<Duration> = turns.iter().flat_map(|turn| turn.0.iter().copied()).collect();

@@ -3,9 +3,11 @@
 pub mod measure;
 pub mod plot;
 pub mod row;
+pub mod simulation;
+pub mod steps;
 
 use anyhow::Result;
-use packing::{Options, Packing};
+use packing::{Options, Packing, Warm};
 use workloads::Shape;
 use workloads::diverse::Types;
 use workloads::performance::Scenario;
@@ -52,6 +54,9 @@ pub fn shapes(large: bool) -> Vec<Shape> {
     shapes
 }
 
+/// Nodes and pods of the cluster that simulations are asked about.
+pub const CLUSTER: (u64, u64) = (5000, 100_000);
+
 /// The sizes over which our own work may not grow faster than the pods.
 pub const GROWTH: [u64; 5] = [5000, 10_000, 20_000, 50_000, 100_000];
 
@@ -62,15 +67,26 @@ impl Bench {
             packing: self.packing,
             ..Options::default()
         };
-        let mut samples = Vec::new();
+        let (mut samples, mut warm_samples) = (Vec::new(), Vec::new());
+        let mut warm = Warm::default();
         let mut theirs: Vec<reference::Plan> = Vec::new();
         for _ in 0..self.rounds {
             samples.push(time(|| packing::plan(&input.snapshot, &options)));
+            if self.packing == Packing::Faithful {
+                warm_samples.push(time(|| warm.plan(&input.snapshot, &options)));
+            }
             if self.is_compared {
                 theirs.extend(reference_turn(input)?);
                 samples.push(time(|| packing::plan(&input.snapshot, &options)));
             }
         }
+        // Beside all passes the catalogue does not show.
+        let warm_samples = if warm_samples.is_empty() {
+            &samples
+        } else {
+            &warm_samples
+        };
+        let warm_ms = Timing::median(warm_samples);
         let packing::Planned { plan, report, .. } = packing::planned(&input.snapshot, &options);
         let ours = Side {
             ms: Timing::median(&samples),
@@ -88,6 +104,7 @@ impl Bench {
             pods: plan.placed() + plan.unplaced.len(),
             packing: self.packing,
             ours,
+            warm_ms,
             reference_construct_ms: theirs.iter().map(|plan| plan.construct.ms()).reduce(f64::min),
             reference,
             lower_bound_usd_h: Some(dollars(report.lower_bound)),

@@ -70,10 +70,7 @@ fn claim(pool: &str, launch: (&str, &str, &str, &str), pods: Vec<Arc<Pod>>) -> P
         pods,
         constraints: Arc::new([]),
         min_types: None,
-        options: TypeOptions {
-            names: Arc::new(["c7g.2xlarge".into(), "m7i-flex.4xlarge".into()]),
-            chosen: Arc::new([0, 1]),
-        },
+        options: TypeOptions::all(["c7g.2xlarge".into(), "m7i-flex.4xlarge".into()]),
         cheapest: Some(Launch {
             instance_type: instance_type.into(),
             zone: Some(zone.into()),

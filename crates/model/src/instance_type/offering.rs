@@ -60,6 +60,11 @@ impl Offering {
         Ok(())
     }
 
+    /// Whether a node here differs from the type's others in what it has or keeps.
+    pub fn has_own_shape(&self) -> bool {
+        !self.capacity_override.is_empty() || self.overhead_override.is_some()
+    }
+
     pub(super) fn shape(&self) -> (&ResourceList, Option<&Overhead>) {
         (&self.capacity_override, self.overhead_override.as_ref())
     }

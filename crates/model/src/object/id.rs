@@ -77,6 +77,14 @@ impl Uid {
     pub fn is_unset(&self) -> bool {
         matches!(&self.0, Repr::Other(text) if text.is_empty())
     }
+
+    /// A canonical UUID as a number; numbers are in the order of the texts.
+    pub fn number(&self) -> Option<u128> {
+        match &self.0 {
+            Repr::Uuid(bytes) => Some(u128::from_be_bytes(*bytes)),
+            Repr::Other(_) => None,
+        }
+    }
 }
 
 impl Default for Uid {

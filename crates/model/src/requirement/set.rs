@@ -2,74 +2,79 @@
 //!
 //! A key that is absent is not the same as a key of which every value is acceptable: see [`Requirements::get`].
 
+use std::sync::Arc;
+
 use super::{Requirement, RequirementSpec};
 use crate::{
     bitset::BitSet,
     vocabulary::{KeyId, Vocabulary},
 };
 
-/// Requirements by key.
+/// Requirements by key. Cloning them is one reference count: thousands of offerings and states have few different ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Requirements {
     /// Sorted by key, so that lookups are quick and iteration is reproducible.
-    sorted: Vec<Requirement>,
+    sorted: Arc<[Requirement]>,
 }
 
 impl Requirements {
     /// All requirements of a list; several on one key are intersected.
     pub fn from_specs<'a>(specs: impl IntoIterator<Item = &'a RequirementSpec>, vocabulary: &mut Vocabulary) -> Self {
-        let mut requirements = Self::default();
+        let specs = specs.into_iter();
+        let mut sorted = Vec::with_capacity(specs.size_hint().0);
         for spec in specs {
             let requirement = Requirement::from_spec(spec, vocabulary);
-            requirements.add(requirement, vocabulary);
+            narrow(&mut sorted, requirement, vocabulary);
         }
-        requirements
+        Self { sorted: sorted.into() }
     }
 
     /// Exactly these labels. A label under both its old and its new name gives the intersection of the two.
     pub fn from_labels<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>, vocabulary: &mut Vocabulary) -> Self {
-        let mut requirements = Self::default();
+        let mut sorted = Vec::new();
         for (key, value) in labels {
             let requirement = Requirement::parse(key, super::Operator::In, [value], vocabulary);
-            requirements.add(requirement, vocabulary);
+            narrow(&mut sorted, requirement, vocabulary);
         }
-        requirements
+        Self { sorted: sorted.into() }
     }
 
     /// Adds a condition; one on a key that is there already narrows it.
     pub fn add(&mut self, requirement: Requirement, vocabulary: &Vocabulary) {
-        match self.position(requirement.key()) {
-            Ok(at) => {
-                if let Some(existing) = self.sorted.get_mut(at) {
-                    *existing = requirement.intersection(existing, vocabulary);
-                }
-            }
-            Err(at) => self.sorted.insert(at, requirement),
-        }
+        self.edit(|sorted| narrow(sorted, requirement, vocabulary));
     }
 
     /// Adds every condition of another set.
     pub fn add_all(&mut self, others: &Self, vocabulary: &Vocabulary) {
-        for requirement in others.iter() {
-            self.add(requirement.clone(), vocabulary);
+        if self.is_empty() {
+            self.sorted = Arc::clone(&others.sorted);
+            return;
         }
+        self.edit(|sorted| {
+            for requirement in others.iter() {
+                narrow(sorted, requirement.clone(), vocabulary);
+            }
+        });
     }
 
     /// Puts a condition in place of the one on its key.
     pub fn replace(&mut self, requirement: Requirement) {
-        match self.position(requirement.key()) {
+        self.edit(|sorted| match position(sorted, requirement.key()) {
             Ok(at) => {
-                if let Some(existing) = self.sorted.get_mut(at) {
+                if let Some(existing) = sorted.get_mut(at) {
                     *existing = requirement;
                 }
             }
-            Err(at) => self.sorted.insert(at, requirement),
-        }
+            Err(at) => sorted.insert(at, requirement),
+        });
     }
 
     /// Takes the condition on a key out.
     pub fn remove(&mut self, key: KeyId) -> Option<Requirement> {
-        self.position(key).ok().map(|at| self.sorted.remove(at))
+        let at = self.position(key).ok()?;
+        let mut removed = None;
+        self.edit(|sorted| removed = Some(sorted.remove(at)));
+        removed
     }
 
     /// The condition on a key. None is weaker than `Exists`: it does not promise that the label will be there.
@@ -85,6 +90,12 @@ impl Requirements {
     /// The conditions in the order of their keys' numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Requirement> {
         self.sorted.iter()
+    }
+
+    /// Where the conditions are in memory. Clones of a set share it, so it tells equal sets apart from others without
+    /// looking at them, for as long as one of the clones lives.
+    pub fn address(&self) -> usize {
+        self.sorted.as_ptr() as usize
     }
 
     /// How many keys have a condition.
@@ -128,6 +139,34 @@ impl Requirements {
     }
 
     fn position(&self, key: KeyId) -> Result<usize, usize> {
-        self.sorted.binary_search_by_key(&key, Requirement::key)
+        position(&self.sorted, key)
+    }
+
+    fn edit(&mut self, change: impl FnOnce(&mut Vec<Requirement>)) {
+        let mut sorted = Vec::with_capacity(self.sorted.len() + 1);
+        sorted.extend_from_slice(&self.sorted);
+        change(&mut sorted);
+        self.sorted = sorted.into();
+    }
+}
+
+fn position(sorted: &[Requirement], key: KeyId) -> Result<usize, usize> {
+    sorted.binary_search_by_key(&key, Requirement::key)
+}
+
+/// Adds a condition to sorted ones; one on a key that is there already narrows it.
+fn narrow(sorted: &mut Vec<Requirement>, requirement: Requirement, vocabulary: &Vocabulary) {
+    // Types of a catalogue name their labels in one order, which soon is that of the numbers.
+    if sorted.last().is_none_or(|last| last.key() < requirement.key()) {
+        sorted.push(requirement);
+        return;
+    }
+    match position(sorted, requirement.key()) {
+        Ok(at) => {
+            if let Some(existing) = sorted.get_mut(at) {
+                *existing = requirement.intersection(existing, vocabulary);
+            }
+        }
+        Err(at) => sorted.insert(at, requirement),
     }
 }

@@ -60,35 +60,38 @@ impl ResourceList {
 
     /// Adds every quantity of the other list; resources named there only are taken over.
     pub fn add(&mut self, other: &Self) {
-        for (name, quantity) in other.iter() {
-            self.update(name.clone(), |current| {
-                current.map_or(quantity, |current| current + quantity)
-            });
-        }
+        self.merge(other, |current, quantity| {
+            current.map_or(quantity, |current| current + quantity)
+        });
     }
 
     /// Takes every quantity of the other list away; a resource named there only becomes negative.
     pub fn subtract_from(&mut self, other: &Self) {
-        for (name, quantity) in other.iter() {
-            self.update(name.clone(), |current| current.unwrap_or(Quantity::ZERO) - quantity);
-        }
+        self.merge(other, |current, quantity| current.unwrap_or(Quantity::ZERO) - quantity);
     }
 
     /// What is left of this list without the other; resources only the other names are ignored.
     #[must_use]
     pub fn subtract(&self, other: &Self) -> Self {
-        self.iter()
-            .map(|(name, quantity)| (name.clone(), quantity - other.amount(name.as_str())))
-            .collect()
+        self.map(|name, quantity| quantity - other.amount(name.as_str()))
+    }
+
+    /// The same resources with other quantities.
+    #[must_use]
+    pub fn map(&self, mut quantity: impl FnMut(&ResourceName, Quantity) -> Quantity) -> Self {
+        let entries = self.entries.iter();
+        Self {
+            entries: entries
+                .map(|(name, old)| (name.clone(), quantity(name, *old)))
+                .collect(),
+        }
     }
 
     /// Raises every quantity to at least the other list's; resources named there only are taken over.
     pub fn raise_to(&mut self, other: &Self) {
-        for (name, quantity) in other.iter() {
-            self.update(name.clone(), |current| {
-                current.map_or(quantity, |current| current.max(quantity))
-            });
-        }
+        self.merge(other, |current, quantity| {
+            current.map_or(quantity, |current| current.max(quantity))
+        });
     }
 
     /// The smaller quantity of each resource that both lists name.
@@ -105,6 +108,9 @@ impl ResourceList {
     /// This list with the other's entries put over it.
     #[must_use]
     pub fn overlaid_with(&self, other: &Self) -> Self {
+        if other.is_empty() {
+            return self.clone();
+        }
         self.iter()
             .chain(other.iter())
             .map(|(name, quantity)| (name.clone(), quantity))
@@ -122,6 +128,20 @@ impl ResourceList {
 
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.entries.binary_search_by(|(entry, _)| entry.as_str().cmp(name))
+    }
+
+    /// Gives every resource of the other list a new quantity; both lists are sorted, so one walk does.
+    fn merge(&mut self, other: &Self, change: impl Fn(Option<Quantity>, Quantity) -> Quantity) {
+        let mut at = 0;
+        for (name, quantity) in &other.entries {
+            while self.entries.get(at).is_some_and(|(have, _)| have < name) {
+                at += 1;
+            }
+            match self.entries.get_mut(at) {
+                Some((have, current)) if have == name => *current = change(Some(*current), *quantity),
+                _ => self.entries.insert(at, (name.clone(), change(None, *quantity))),
+            }
+        }
     }
 
     fn update(&mut self, name: ResourceName, change: impl FnOnce(Option<Quantity>) -> Quantity) {

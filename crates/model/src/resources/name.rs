@@ -34,6 +34,18 @@ impl ResourceName {
         }
     }
 
+    /// Place in the alphabet among the names every pod uses.
+    fn rank(&self) -> Option<u8> {
+        match self {
+            Self::Cpu => Some(0),
+            Self::EphemeralStorage => Some(1),
+            Self::Memory => Some(2),
+            Self::Nodes => Some(3),
+            Self::Pods => Some(4),
+            Self::Other(_) => None,
+        }
+    }
+
     /// Whether it is memory set aside in pages of a fixed size (`hugepages-2Mi`).
     pub fn is_huge_pages(&self) -> bool {
         self.as_str().starts_with("hugepages-")
@@ -55,7 +67,10 @@ impl From<&str> for ResourceName {
 
 impl PartialEq for ResourceName {
     fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
+        match (self.rank(), other.rank()) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            _ => self.as_str() == other.as_str(),
+        }
     }
 }
 
@@ -69,7 +84,10 @@ impl PartialOrd for ResourceName {
 
 impl Ord for ResourceName {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.as_str().cmp(other.as_str())
+        match (self.rank(), other.rank()) {
+            (Some(mine), Some(theirs)) => mine.cmp(&theirs),
+            _ => self.as_str().cmp(other.as_str()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -81,20 +82,39 @@ pub struct CatalogType {
 impl CatalogType {
     /// The type as decisions compute with it, its labels entered in the vocabulary.
     pub fn instance_type(&self, vocabulary: &mut Vocabulary) -> InstanceType {
+        TypeReader::default().read(self, vocabulary)
+    }
+}
+
+/// Reads instance types. Most of their offerings differ in price only, so equal requirements are read once and shared.
+#[derive(Debug, Default)]
+pub struct TypeReader<'a> {
+    known: FxHashMap<&'a [RequirementSpec], Requirements>,
+}
+
+impl<'a> TypeReader<'a> {
+    /// The type as decisions compute with it, its labels entered in the vocabulary.
+    pub fn read(&mut self, entry: &'a CatalogType, vocabulary: &mut Vocabulary) -> InstanceType {
         let limit = |(driver, limit): &(Text, u32)| (driver.clone(), usize::try_from(*limit).unwrap_or(usize::MAX));
         InstanceType {
-            name: self.name.0.clone(),
-            requirements: Requirements::from_specs(&self.requirements, vocabulary),
-            offerings: self
+            name: entry.name.0.clone(),
+            requirements: Requirements::from_specs(&entry.requirements, vocabulary),
+            offerings: entry
                 .offerings
                 .iter()
-                .map(|offering| offering.offering(vocabulary))
+                .map(|offering| offering.offering(self.requirements(&offering.requirements, vocabulary)))
                 .collect(),
-            capacity: self.capacity.clone(),
-            overhead: self.overhead.overhead(),
-            volume_limits: self.volume_attachment_limits.iter().map(limit).collect(),
+            capacity: entry.capacity.clone(),
+            overhead: entry.overhead.overhead(),
+            volume_limits: entry.volume_attachment_limits.iter().map(limit).collect(),
             is_capacity_overlaid: false,
         }
+    }
+
+    fn requirements(&mut self, specs: &'a [RequirementSpec], vocabulary: &mut Vocabulary) -> Requirements {
+        let read = self.known.entry(specs);
+        read.or_insert_with(|| Requirements::from_specs(specs, vocabulary))
+            .clone()
     }
 }
 
@@ -144,9 +164,9 @@ pub struct CatalogOffering {
 }
 
 impl CatalogOffering {
-    fn offering(&self, vocabulary: &mut Vocabulary) -> Offering {
+    fn offering(&self, requirements: Requirements) -> Offering {
         Offering {
-            requirements: Requirements::from_specs(&self.requirements, vocabulary),
+            requirements,
             price: self.price,
             is_available: self.available,
             reservation_capacity: self.reservation_capacity,

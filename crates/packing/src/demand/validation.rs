@@ -1,6 +1,6 @@
 //! Which pending pods are not tried at all, and in which words they are told.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use api::{
     karpenter::{NodeSelectorRequirementWithMinValues, validation::requirement_faults},
@@ -12,6 +12,7 @@ use model::{
     requirement::{Operator, Requirement},
     vocabulary::Vocabulary,
 };
+use rustc_hash::FxHashMap;
 
 use super::volume::Storage;
 
@@ -24,7 +25,7 @@ const MATCH_FIELDS: &str = "node selector term with matchFields is not supported
 pub(super) struct Validation {
     rules: LabelRules,
     /// By the address of the spec, which lives as long as the snapshot.
-    verdicts: HashMap<*const PodSpec, Verdict>,
+    verdicts: FxHashMap<*const PodSpec, Verdict>,
 }
 
 /// What is wrong with a spec, but for its volumes.
@@ -38,7 +39,7 @@ impl Validation {
     pub(super) fn new(rules: LabelRules) -> Self {
         Self {
             rules,
-            verdicts: HashMap::new(),
+            verdicts: FxHashMap::default(),
         }
     }
 
@@ -125,8 +126,11 @@ fn faults_of<'a>(
 /// Whether all that the pod asks of the NodePool label comes to its absence. The heaviest preference counts as required
 /// here even where preferences are ignored.
 fn is_opted_out(spec: &PodSpec, rules: &LabelRules) -> bool {
-    let mut vocabulary = Vocabulary::with_rules(rules.clone());
     let selected = spec.node_selector.get(NODEPOOL);
+    if selected.is_none() && first_terms(spec).all(|expression| *expression.key != *NODEPOOL) {
+        return false;
+    }
+    let mut vocabulary = Vocabulary::with_rules(rules.clone());
     let selected = selected.map(|pool| Requirement::parse(NODEPOOL, Operator::In, [&**pool], &mut vocabulary));
     let mut asked: Vec<_> = selected.into_iter().collect();
     for expression in first_terms(spec).filter(|expression| *expression.key == *NODEPOOL) {

@@ -96,7 +96,7 @@ impl<'a> Storage<'a> {
         claim.ok_or_else(|| NotFound::new("PersistentVolumeClaim", name))
     }
 
-    pub(super) fn volume(self, name: &Text) -> Result<&'a Arc<PersistentVolume>, NotFound> {
+    pub(crate) fn volume(self, name: &Text) -> Result<&'a Arc<PersistentVolume>, NotFound> {
         let volume = self.0.persistent_volumes.find("", name);
         volume.ok_or_else(|| NotFound::new("PersistentVolume", name))
     }

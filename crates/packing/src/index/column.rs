@@ -13,22 +13,22 @@ pub(crate) struct Column {
 
 impl Column {
     pub(super) fn new(amounts: impl Iterator<Item = i64>, words: usize) -> Self {
-        let mut rows: Vec<(i64, usize)> = amounts.enumerate().map(|(row, amount)| (amount, row)).collect();
-        rows.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut values, mut masks) = (Vec::new(), vec![vec![0; words]]);
-        let mut mask = vec![0; words];
-        for (position, (amount, row)) in rows.iter().enumerate() {
-            put(&mut mask, *row);
-            if rows.get(position + 1).is_none_or(|(next, _)| next != amount) {
-                values.push(*amount);
-                masks.push(mask.clone());
+        let mut rows: Vec<(i64, u32)> = amounts.zip(0..).collect();
+        rows.sort_unstable();
+        let mut values: Vec<i64> = rows.iter().map(|(amount, _)| *amount).collect();
+        values.dedup();
+        let mut at_least = vec![0; (values.len() + 1) * words];
+        let mut rank = values.len();
+        for (amount, row) in rows.iter().rev() {
+            if values.get(rank) != Some(amount) {
+                rank -= 1;
+                at_least.copy_within((rank + 1) * words..(rank + 2) * words, rank * words);
             }
+            put(&mut at_least[rank * words..], *row as usize);
         }
-        values.reverse();
-        masks.reverse();
         Self {
             values,
-            at_least: masks.concat(),
+            at_least,
             words,
         }
     }

@@ -20,34 +20,37 @@ pub(super) struct KeyRows {
     silent: Mask,
 }
 
-pub(super) fn by_key(types: &[Arc<InstanceType>], rows: &[u32], words: usize) -> FxHashMap<KeyId, KeyRows> {
-    let mut keys: FxHashMap<KeyId, KeyRows> = FxHashMap::default();
-    let mut places: FxHashMap<(KeyId, &Requirement), usize> = FxHashMap::default();
-    for requirement in types.iter().flat_map(|entry| entry.requirements.iter()) {
-        let key = keys.entry(requirement.key()).or_default();
-        places.entry((requirement.key(), requirement)).or_insert_with(|| {
-            key.said.push((requirement.clone(), vec![0; words].into_boxed_slice()));
-            key.said.len() - 1
-        });
-    }
-    #[expect(clippy::iter_over_hash_type, reason = "each key is filled on its own")]
-    for (name, key) in &mut keys {
-        key.silent = vec![0; words].into_boxed_slice();
+impl KeyRows {
+    /// None when no type says anything about the label.
+    pub(super) fn of(key: KeyId, types: &[Arc<InstanceType>], rows: &[u32], words: usize) -> Option<Self> {
+        let mut places: FxHashMap<&Requirement, usize> = FxHashMap::default();
+        let empty = || vec![0; words].into_boxed_slice();
+        let mut of_key = Self {
+            said: Vec::new(),
+            silent: empty(),
+        };
         for (row, entry) in rows.iter().enumerate() {
-            let said = types[*entry as usize].requirements.get(*name);
-            match said.and_then(|requirement| places.get(&(*name, requirement))) {
-                Some(place) => put(&mut key.said[*place].1, row),
-                None => put(&mut key.silent, row),
-            }
+            let Some(requirement) = types[*entry as usize].requirements.get(key) else {
+                put(&mut of_key.silent, row);
+                continue;
+            };
+            let place = *places.entry(requirement).or_insert_with(|| {
+                of_key.said.push((requirement.clone(), empty()));
+                of_key.said.len() - 1
+            });
+            put(&mut of_key.said[place].1, row);
         }
+        (!of_key.said.is_empty()).then_some(of_key)
     }
-    keys
 }
 
 impl Index {
     /// The rows whose types accept the requirement; none when no type says anything about its label.
     pub(crate) fn accepting(&self, wanted: &Requirement, vocabulary: &Vocabulary) -> Option<Mask> {
-        let key = self.keys.get(&wanted.key())?;
+        let key = wanted.key();
+        let known = self.keys.get(key.bit() as usize)?;
+        let key = known.get_or_init(|| KeyRows::of(key, &self.types, &self.rows, self.words));
+        let key = key.as_ref()?;
         let mut rows = key.silent.clone();
         for (said, theirs) in &key.said {
             if said.overlaps(wanted, vocabulary) || said.accepts_absence() && wanted.accepts_absence() {

@@ -1,5 +1,7 @@
 //! Where and as what a type can be had, and in what order of price.
 
+use std::sync::Arc;
+
 use model::{
     instance_type::Offering,
     price::Price,
@@ -17,6 +19,9 @@ pub(crate) struct OfferClass {
     pub(crate) requirements: Requirements,
     /// The rows that can be had this way.
     pub(crate) rows: Mask,
+    /// Those of them that can be launched now.
+    pub(crate) launchable: Mask,
+    pub(crate) capacity_type: Option<ValueId>,
 }
 
 impl OfferClass {
@@ -40,20 +45,33 @@ pub(crate) struct Offer {
     pub(crate) reservation: Option<(ValueId, u32)>,
 }
 
-/// A type and its cheapest launch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PricedType {
-    pub(crate) entry: u32,
-    /// Position in [`Index::offers`]; none when nothing can be launched now.
-    pub(crate) offer: Option<u32>,
+/// All types in order of their cheapest launch.
+#[derive(Debug)]
+pub(crate) struct PriceOrder {
+    pub(crate) entries: Arc<[u32]>,
+    /// The cheapest launch of each entry, as a position in [`Index::offers`]; none when nothing can be launched now.
+    pub(crate) offers: Box<[Option<u32>]>,
 }
 
 pub(super) struct Builder<'a> {
     vocabulary: &'a Vocabulary,
-    classes: Vec<(Requirements, Vec<usize>)>,
-    places: FxHashMap<Requirements, u32>,
+    classes: Vec<Draft<'a>>,
+    /// Clones of one requirement set are known by where it is in memory.
+    by_address: FxHashMap<usize, u32>,
+    by_content: FxHashMap<&'a Requirements, u32>,
     offers: Vec<Offer>,
-    reservation_keys: Vec<KeyId>,
+    has_reserved: bool,
+}
+
+/// A class while its offerings are gathered, and what all of them have in common.
+struct Draft<'a> {
+    requirements: &'a Requirements,
+    /// And whether they can be launched now.
+    rows: Vec<(u32, bool)>,
+    zone: Option<ValueId>,
+    capacity_type: Option<ValueId>,
+    is_reserved: bool,
+    reservation: Option<ValueId>,
 }
 
 impl<'a> Builder<'a> {
@@ -61,54 +79,75 @@ impl<'a> Builder<'a> {
         Self {
             vocabulary,
             classes: Vec::new(),
-            places: FxHashMap::default(),
+            by_address: FxHashMap::default(),
+            by_content: FxHashMap::default(),
             offers: Vec::new(),
-            reservation_keys: Vec::new(),
+            has_reserved: false,
         }
     }
 
-    pub(super) fn add(&mut self, entry: u32, row: usize, offering: &Offering) {
-        let place = if let Some(place) = self.places.get(&offering.requirements) {
-            *place
-        } else {
-            let place = self.classes.len() as u32;
-            self.places.insert(offering.requirements.clone(), place);
-            self.classes.push((offering.requirements.clone(), Vec::new()));
-            place
+    pub(super) fn add(&mut self, entry: u32, row: usize, offering: &'a Offering) {
+        let address = offering.requirements.address();
+        let place = match self.by_address.get(&address) {
+            Some(place) => *place,
+            None => self.class(offering),
         };
-        self.classes[place as usize].1.push(row);
-        let is_reserved = offering.is_reserved(self.vocabulary);
-        let reservation = is_reserved.then(|| self.reservation(offering)).flatten();
+        let class = &mut self.classes[place as usize];
+        let capacity = offering.reservation_capacity;
+        let is_launchable = offering.is_available && (capacity > 0 || !class.is_reserved);
+        class.rows.push((row as u32, is_launchable));
         self.offers.push(Offer {
             entry,
             row: row as u32,
             class: place,
             price: offering.price,
-            zone: offering.value(KeyId::ZONE),
-            capacity_type: offering.value(KeyId::CAPACITY_TYPE),
-            is_launchable: offering.is_launchable(self.vocabulary),
-            reservation: reservation.map(|id| (id, offering.reservation_capacity)),
+            zone: class.zone,
+            capacity_type: class.capacity_type,
+            is_launchable,
+            reservation: class.reservation.map(|id| (id, capacity)),
         });
     }
 
-    fn reservation(&mut self, offering: &Offering) -> Option<ValueId> {
-        let key = reservation_key(&offering.requirements, self.vocabulary)?;
-        if !self.reservation_keys.contains(&key) {
-            self.reservation_keys.push(key);
+    /// The class of an offering whose requirements were not met at this address before.
+    fn class(&mut self, offering: &'a Offering) -> u32 {
+        let next = self.classes.len() as u32;
+        let place = *self.by_content.entry(&offering.requirements).or_insert(next);
+        if place == next {
+            let is_reserved = offering.is_reserved(self.vocabulary);
+            let key = reservation_key(&offering.requirements, self.vocabulary).filter(|_| is_reserved);
+            self.has_reserved |= key.is_some();
+            self.classes.push(Draft {
+                requirements: &offering.requirements,
+                rows: Vec::new(),
+                zone: offering.value(KeyId::ZONE),
+                capacity_type: offering.value(KeyId::CAPACITY_TYPE),
+                is_reserved,
+                reservation: key.and_then(|key| offering.value(key)),
+            });
         }
-        offering.value(key)
+        self.by_address.insert(offering.requirements.address(), place);
+        place
     }
 
     pub(super) fn finish(self, words: usize) -> (Vec<OfferClass>, Vec<Offer>, bool) {
-        let class = |(requirements, members): (Requirements, Vec<usize>)| {
+        let class = |draft: Draft<'_>| {
             let mut rows = vec![0; words].into_boxed_slice();
-            for row in members {
-                put(&mut rows, row);
+            let mut launchable = rows.clone();
+            for (row, is_launchable) in draft.rows {
+                put(&mut rows, row as usize);
+                if is_launchable {
+                    put(&mut launchable, row as usize);
+                }
             }
-            OfferClass { requirements, rows }
+            OfferClass {
+                requirements: draft.requirements.clone(),
+                rows,
+                launchable,
+                capacity_type: draft.capacity_type,
+            }
         };
-        let has_reserved = !self.reservation_keys.is_empty();
-        (self.classes.into_iter().map(class).collect(), self.offers, has_reserved)
+        let classes = self.classes.into_iter().map(class).collect();
+        (classes, self.offers, self.has_reserved)
     }
 }
 
@@ -133,27 +172,36 @@ impl Index {
 
     /// All types, cheapest launch among the passing classes first; those without one last. Ties go by name, so
     /// that the order of the catalogue does not matter.
-    pub(crate) fn by_price(&self, passing: &[u64]) -> Vec<PricedType> {
-        let mut cheapest: Vec<Option<u32>> = vec![None; self.types.len()];
-        for (at, offer) in (0_u32..).zip(&self.offers) {
-            let best = &mut cheapest[offer.entry as usize];
-            let is_better = |best: u32| self.offers[best as usize].price > offer.price;
-            if offer.is_launchable && has(passing, offer.class as usize) && best.is_none_or(is_better) {
-                *best = Some(at);
+    pub(crate) fn by_price(&self, passing: &[u64]) -> PriceOrder {
+        let mut is_seen = vec![false; self.types.len()];
+        let mut entries = Vec::with_capacity(self.types.len());
+        let mut offers = Vec::with_capacity(self.types.len());
+        for at in self.cheapest_first() {
+            let offer = &self.offers[*at as usize];
+            if has(passing, offer.class as usize) && !std::mem::replace(&mut is_seen[offer.entry as usize], true) {
+                entries.push(offer.entry);
+                offers.push(Some(*at));
             }
         }
-        let mut order: Vec<PricedType> = (0..)
-            .zip(cheapest)
-            .map(|(entry, offer)| PricedType { entry, offer })
-            .collect();
-        let key = |priced: &PricedType| {
-            (
-                priced.offer.is_none(),
-                priced.offer.map(|at| self.offers[at as usize].price),
-                &self.types[priced.entry as usize].name,
-            )
-        };
-        order.sort_by(|a, b| key(a).cmp(&key(b)));
-        order
+        let left = (0..).zip(&is_seen).filter(|(_, is_seen)| !**is_seen);
+        let mut left: Vec<u32> = left.map(|(entry, _)| entry).collect();
+        left.sort_by_key(|entry| &self.types[*entry as usize].name);
+        entries.extend(left);
+        offers.resize(entries.len(), None);
+        PriceOrder {
+            entries: entries.into(),
+            offers: offers.into(),
+        }
+    }
+
+    /// Launchable offers, cheapest first; of equally cheap ones by the name of the type.
+    fn cheapest_first(&self) -> &[u32] {
+        self.cheapest_first.get_or_init(|| {
+            let launchable = self.offers.iter().zip(0..).filter(|(offer, _)| offer.is_launchable);
+            let key = |(offer, at): (&Offer, u32)| (offer.price, &self.types[offer.entry as usize].name, at);
+            let mut order: Vec<_> = launchable.map(key).collect();
+            order.sort_unstable();
+            order.into_iter().map(|(_, _, at)| at).collect()
+        })
     }
 }

@@ -172,7 +172,7 @@ impl Run<'_> {
         match self.decide(candidate, state) {
             Decision::Denied { is_final } => {
                 if is_final {
-                    self.memo.claims[candidate.fit].insert(claim);
+                    self.memo.reject_claim(candidate.fit, claim);
                 }
                 // Every other claim of this state is out as well.
                 if !self.decisions.denied.contains(&state) {

@@ -14,8 +14,7 @@ impl Run<'_> {
         let room = &mut self.nodes.room[node * lanes..(node + 1) * lanes];
         let shape = problem.shape(candidate.entry.shape);
         room.iter_mut().zip(shape).for_each(|(room, asked)| *room -= asked);
-        self.journal
-            .placed(node, self.nodes.states[node], candidate.entry.shape);
+        self.journal.placed(node, self.nodes.states[node], candidate.pod);
         self.nodes.states[node] = target;
         self.nodes.pods[node].push(candidate.pod);
         self.order.push(node as u32);

@@ -228,7 +228,7 @@ impl Run<'_> {
     pub(super) fn probe_claim(&mut self, candidate: Candidate, claim: usize, base: StateId, target: StateId) -> bool {
         let shape = self.problem.shape(candidate.entry.shape);
         if self.claims.is_too_full(claim, shape) {
-            self.memo.claims[candidate.fit].insert(claim);
+            self.memo.reject_claim(candidate.fit, claim);
             return false;
         }
         self.work.probes += 1;
@@ -239,7 +239,7 @@ impl Run<'_> {
         if !self.fits(template, claim, shape, target) {
             if base == target || !self.fits(template, claim, shape, base) {
                 self.refresh_most(claim);
-                self.memo.claims[candidate.fit].insert(claim);
+                self.memo.reject_claim(candidate.fit, claim);
             }
             return false;
         }
@@ -299,9 +299,12 @@ impl Run<'_> {
             state: self.claims.states[claim],
             claim: Some(claim),
         };
-        let rows = self.claims.mask(claim);
-        let target = self.with_extras(candidate, start, &rows, false).ok()?;
-        Some(target.target)
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        rows.extend_from_slice(self.claims.rows(claim));
+        let opening = self.with_extras(candidate, start, &mut rows, false);
+        self.rows = rows;
+        Some(opening.ok()?.target)
     }
 
     /// Whether a new claim of a template takes the pod.
@@ -317,7 +320,10 @@ impl Run<'_> {
         state: StateId,
     ) -> Result<Opening, TemplateRefusal> {
         self.work.probes += 1;
-        let rows = self.limits[template].open().map_err(TemplateRefusal::Limit)?.clone();
+        let open = self.limits[template].open().map_err(TemplateRefusal::Limit)?;
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        rows.extend_from_slice(open);
         let start = Start {
             template,
             state,
@@ -325,15 +331,17 @@ impl Run<'_> {
         };
         let is_best_effort =
             self.problem.snapshot.settings().min_values_policy == model::snapshot::MinValuesPolicy::BestEffort;
-        self.with_extras(candidate, start, &rows, is_best_effort)
+        let opening = self.with_extras(candidate, start, &mut rows, is_best_effort);
+        self.rows = rows;
+        opening
     }
 
-    /// The whole sequence of tests for a claim, open or new, in upstream's order.
+    /// The whole sequence of tests for a claim, open or new, in upstream's order; of its rows some are taken out.
     fn with_extras(
         &mut self,
         candidate: Candidate,
         start: Start,
-        rows: &[u64],
+        rows: &mut [u64],
         relaxes_min_values: bool,
     ) -> Result<Opening, TemplateRefusal> {
         let problem = self.problem;
@@ -345,10 +353,9 @@ impl Run<'_> {
             return Err(TemplateRefusal::Taints);
         }
         let extra = (entry.extra != PLAIN).then(|| &problem.intake.extras[entry.extra as usize]);
-        let mut rows = rows.to_vec();
         if let Some(volumes) = extra.and_then(attachments).filter(|volumes| !volumes.is_empty()) {
-            self.drop_over_volume_limit(start.claim, volumes, &mut rows);
-            if is_empty(&rows) {
+            self.drop_over_volume_limit(start.claim, volumes, rows);
+            if is_empty(rows) {
                 return Err(TemplateRefusal::VolumeLimits);
             }
         }
@@ -358,14 +365,13 @@ impl Run<'_> {
         let Step::To(base) = self.space.join(start.state, set) else {
             return Err(TemplateRefusal::Requirements);
         };
-        let alternatives = if extra.is_some() {
-            self.alternatives(entry.extra)
-        } else {
-            vec![Alternative::default()]
-        };
+        if extra.is_none() {
+            let anywhere = Alternative::default();
+            return self.try_alternative(candidate, start, rows, base, &anywhere, relaxes_min_values);
+        }
         let mut last = TemplateRefusal::Requirements;
-        for alternative in alternatives {
-            match self.try_alternative(candidate, start, &rows, base, &alternative, relaxes_min_values) {
+        for alternative in self.alternatives(entry.extra) {
+            match self.try_alternative(candidate, start, rows, base, &alternative, relaxes_min_values) {
                 Ok(opening) => return Ok(opening),
                 Err(refusal) => last = refusal,
             }
@@ -469,8 +475,7 @@ impl Run<'_> {
             extras,
             ..
         } = self;
-        let nothing = vec![0; problem.lanes.len()];
-        let requests = start.claim.map_or(&nothing[..], |claim| claims.requests(claim));
+        let requests = start.claim.map_or(&problem.nothing[..], |claim| claims.requests(claim));
         let template = &problem.templates[start.template];
         let extra = (candidate.entry.extra != PLAIN).then(|| &problem.intake.extras[candidate.entry.extra as usize]);
         let taken = start.claim.and_then(|claim| extras.claim_ports.get(&claim));

@@ -1,12 +1,7 @@
 //! Taking back what a simulation did, in proportion to what it did.
 
-use std::sync::Arc;
-
-use model::object::Pod;
-use rustc_hash::FxHashMap;
-
 use super::{Extras, Run, device::Devices};
-use crate::{bitmap::Bitmap, claims::Claims, limits::Limits, reserved::Reserved, space::StateId, topology::GroupId};
+use crate::{claims::Claims, limits::Limits, reserved::Reserved, space::StateId, topology::GroupId};
 
 /// What a simulation changed and has to put back.
 #[derive(Debug, Default)]
@@ -21,8 +16,8 @@ pub(super) struct Journal {
 
 #[derive(Debug)]
 enum Entry {
-    /// A node got a pod of this shape; it was in this state before.
-    Placed { node: usize, state: StateId, shape: u32 },
+    /// A node got a pod; it was in this state before.
+    Placed { node: usize, state: StateId, pod: u32 },
     /// A group counted a pod placed in this simulation.
     Counted {
         group: GroupId,
@@ -31,15 +26,13 @@ enum Entry {
     },
     /// A group no longer counts a pod that left its node.
     Uncounted { group: GroupId, node: u32 },
-    /// A group no longer counts an avoider that left its node.
-    Unavoided { group: GroupId, node: u32 },
     /// A node was found too full for a fit after pods of this simulation joined it.
     Rejected { fit: usize, node: usize },
 }
 
 impl Journal {
-    pub(super) fn placed(&mut self, node: usize, state: StateId, shape: u32) {
-        self.add(Entry::Placed { node, state, shape });
+    pub(super) fn placed(&mut self, node: usize, state: StateId, pod: u32) {
+        self.add(Entry::Placed { node, state, pod });
     }
 
     pub(super) fn counted(&mut self, group: GroupId, host: usize, state: StateId) {
@@ -92,26 +85,17 @@ impl Run<'_> {
             self.topology.count_on_node(*group, node, -1, &self.scene, &self.space);
             self.journal.add(Entry::Uncounted { group: *group, node });
         }
-        let object = &self.scene.bound.nodes[node as usize];
         for group in &ladder.inverse {
-            self.topology
-                .count_avoider(*group, object, -1, &self.scene, &self.space);
-            self.journal.add(Entry::Unavoided { group: *group, node });
+            self.topology.count_on_node(*group, node, -1, &self.scene, &self.space);
+            self.journal.add(Entry::Uncounted { group: *group, node });
         }
     }
 
-    /// The pods this simulation placed on existing nodes, in the order they were placed.
-    pub(crate) fn placements(&self) -> impl Iterator<Item = (usize, Arc<Pod>)> + '_ {
-        let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
-        let nodes = self.journal.entries.iter().filter_map(|entry| match entry {
+    /// The existing nodes that got pods in this simulation, once for each pod.
+    pub(crate) fn used_nodes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.journal.entries.iter().filter_map(|entry| match entry {
             Entry::Placed { node, .. } => Some(*node),
             _ => None,
-        });
-        nodes.map(move |node| {
-            let nth = counts.entry(node).or_default();
-            let pod = self.nodes.pods[node][*nth];
-            *nth += 1;
-            (node, Arc::clone(&self.problem.pods[pod as usize].pod))
         })
     }
 
@@ -121,9 +105,9 @@ impl Run<'_> {
         let lanes = problem.lanes.len();
         while let Some(entry) = self.journal.entries.pop() {
             match entry {
-                Entry::Placed { node, state, shape } => {
+                Entry::Placed { node, state, pod } => {
                     let room = &mut self.nodes.room[node * lanes..(node + 1) * lanes];
-                    let shape = problem.shape(shape);
+                    let shape = problem.shape(problem.intake.pods[pod as usize].shape);
                     room.iter_mut().zip(shape).for_each(|(room, asked)| *room += asked);
                     self.nodes.states[node] = state;
                     self.nodes.pods[node].pop();
@@ -131,10 +115,6 @@ impl Run<'_> {
                 Entry::Counted { group, host, state } => self.topology.record(group, host, state, -1, &self.space),
                 Entry::Uncounted { group, node } => {
                     self.topology.count_on_node(group, node, 1, &self.scene, &self.space);
-                }
-                Entry::Unavoided { group, node } => {
-                    let node = &self.scene.bound.nodes[node as usize];
-                    self.topology.count_avoider(group, node, 1, &self.scene, &self.space);
                 }
                 Entry::Rejected { fit, node } => self.memo.nodes[fit].remove(node),
             }
@@ -147,13 +127,12 @@ impl Run<'_> {
         }
         if self.claims.len() > 0 {
             self.claims = Claims::new(problem.index.words, lanes);
-            self.memo
-                .claims
-                .iter_mut()
-                .for_each(|claims| *claims = Bitmap::default());
+            self.memo.forget_claims();
             self.reserved = Reserved::new(problem);
         }
-        self.limits.clone_from_slice(limits);
+        for (mine, before) in self.limits.iter_mut().zip(limits) {
+            mine.restore(before);
+        }
         if let Some(devices) = &problem.devices {
             self.devices = Some(Devices::new(devices.allocator.clone()));
         }
@@ -162,7 +141,7 @@ impl Run<'_> {
             alternatives,
             ..Extras::default()
         };
-        self.gone = Bitmap::default();
+        self.gone.clear();
         // What failed in this simulation may do in the next.
         self.memo.placed += 1;
     }

@@ -2,11 +2,12 @@
 //!
 //! Whether an instance type can really be launched in a domain is not asked, as upstream does not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::{
+    bitset::BitSet,
     object::Taint,
-    requirement::{Operator, Requirement},
+    requirement::{Operator, Requirements},
     vocabulary::{KeyId, ValueId, Vocabulary},
 };
 
@@ -23,8 +24,10 @@ pub(super) fn universe(pools: &Pools, vocabulary: &mut Vocabulary) -> Vec<Domain
     let mut universe = BTreeMap::<Value, Vec<Vec<Taint>>>::new();
     for offer in pools.iter().filter(|offer| !offer.types.is_empty()) {
         let taints = &offer.pool.spec.template.spec.taints;
-        for value in values(offer, vocabulary) {
-            insert(universe.entry(value).or_default(), taints);
+        for (key, values) in values(offer, vocabulary) {
+            for value in values.iter().map(ValueId::from_bit) {
+                insert(universe.entry((key, value)).or_default(), taints);
+            }
         }
     }
     let domain = |((key, value), taints)| Domain { key, value, taints };
@@ -33,27 +36,28 @@ pub(super) fn universe(pools: &Pools, vocabulary: &mut Vocabulary) -> Vec<Domain
 
 /// What the pool and each of its types agree on, and what the pool lists itself. Upstream takes the listed values of a
 /// requirement for its domains even when they are the excluded ones.
-fn values(offer: &PoolOffer, vocabulary: &mut Vocabulary) -> BTreeSet<Value> {
+fn values(offer: &PoolOffer, vocabulary: &mut Vocabulary) -> BTreeMap<KeyId, BitSet> {
     let pool = pool_requirements(&offer.pool, vocabulary);
-    let mut values = BTreeSet::new();
+    let types = || offer.types.iter().map(|ware| &ware.entry.requirements);
+    let mut values = BTreeMap::<KeyId, BitSet>::new();
     for requirement in pool.iter() {
         let is_in = requirement.operator() == Operator::In;
-        let is_left_alone = || offer.types.iter().any(|it| !it.requirements.defines(requirement.key()));
+        let is_left_alone = || types().any(|of_type| !of_type.defines(requirement.key()));
         if is_in || is_left_alone() {
-            values.extend(listed(requirement));
+            values
+                .entry(requirement.key())
+                .or_default()
+                .extend(requirement.value_set());
         }
     }
-    for requirement in offer.types.iter().flat_map(|it| it.requirements.iter()) {
+    for requirement in types().flat_map(Requirements::iter) {
+        let known = values.entry(requirement.key()).or_default();
         match pool.get(requirement.key()) {
-            Some(of_pool) => values.extend(listed(&requirement.intersection(of_pool, vocabulary))),
-            None => values.extend(listed(requirement)),
+            Some(of_pool) => known.extend(requirement.intersection(of_pool, vocabulary).value_set()),
+            None => known.extend(requirement.value_set()),
         }
     }
     values
-}
-
-fn listed(requirement: &Requirement) -> Vec<Value> {
-    requirement.values().map(|value| (requirement.key(), value)).collect()
 }
 
 /// A way without taints makes all others superfluous.
@@ -80,8 +84,7 @@ mod tests {
             json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "empty": [] } }),
             pools,
         );
-        let mut vocabulary = Vocabulary::new();
-        let pools = Pools::of(&snapshot, &mut vocabulary);
+        let (pools, mut vocabulary) = Pools::read(&snapshot);
         let universe = universe(&pools, &mut vocabulary);
         let of_key = universe.iter().filter(|domain| vocabulary.key_name(domain.key) == key);
         let text = |domain: &Domain| {

@@ -17,12 +17,22 @@ pub fn members(snapshot: &Snapshot) -> Vec<Member<'_>> {
             members.entry(id).or_default().claim = Some(claim);
         }
     }
+    let is_all_known = is_storage_whole(snapshot);
     for node in snapshot.objects().nodes.iter() {
-        if let Some(id) = machine_of_node(node).filter(|_| is_usage_known(node, snapshot)) {
+        if let Some(id) = machine_of_node(node).filter(|_| is_all_known || is_usage_known(node, snapshot)) {
             members.entry(id).or_default().node = Some(node);
         }
     }
     members.into_values().collect()
+}
+
+/// Whether every claim's volume is there, so that the volumes of every pod can be resolved.
+fn is_storage_whole(snapshot: &Snapshot) -> bool {
+    let (storage, mut claims) = (
+        Storage(snapshot.objects()),
+        snapshot.objects().persistent_volume_claims.iter(),
+    );
+    claims.all(|claim| claim.spec.volume_name.is_empty() || storage.volume(&claim.spec.volume_name).is_ok())
 }
 
 /// Upstream does not take a node up while the volumes of a pod on it cannot be resolved.

@@ -98,7 +98,10 @@ impl<'a> NodeFactory<'a> {
         let name = labels.get(INSTANCE_TYPE).filter(|name| !name.is_empty())?;
         self.types
             .entry((offer.pool.metadata.name.clone(), name.clone()))
-            .or_insert_with(|| offer.types.iter().find(|it| it.name == *name).cloned())
+            .or_insert_with(|| {
+                let found = offer.types.iter().find(|ware| ware.entry.name == *name);
+                found.map(|ware| Arc::clone(&ware.entry))
+            })
             .clone()
     }
 

@@ -18,7 +18,10 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::{labels::label_rules, pool::Types, template::specs};
+use super::{
+    stock::{Stock, Ware},
+    template::specs,
+};
 
 /// A type within a pool.
 type Place = (Text, Text);
@@ -43,9 +46,8 @@ pub enum OverlayVerdict {
 
 /// Whether each overlay of a snapshot is in force, by name; none while overlays are switched off.
 pub fn overlay_verdicts(snapshot: &Snapshot) -> BTreeMap<Text, OverlayVerdict> {
-    let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
-    let types = Types::of(snapshot, &mut vocabulary);
-    let overlays = Overlays::of(snapshot, &types, &mut vocabulary);
+    let stock = Stock::of(snapshot);
+    let overlays = Overlays::of(snapshot, &stock, &mut stock.vocabulary());
     overlays.verdicts.into_iter().collect()
 }
 
@@ -78,13 +80,13 @@ struct Candidate {
 
 impl Overlays {
     /// The overlays of a snapshot that are valid and contradict no other; none while overlays are switched off.
-    pub(super) fn of(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, stock: &Stock, vocabulary: &mut Vocabulary) -> Self {
         let mut overlays = Self::default();
         if !snapshot.settings().feature_gates.node_overlay || snapshot.objects().node_overlays.is_empty() {
             return overlays;
         }
-        let rules = label_rules(snapshot.catalog());
-        let candidates = candidates(snapshot, types, vocabulary);
+        let rules = vocabulary.rules().clone();
+        let candidates = candidates(snapshot, stock, vocabulary);
         for overlay in in_order(snapshot) {
             let faults = faults(overlay, &rules);
             if !faults.is_empty() {
@@ -112,12 +114,15 @@ impl Overlays {
     }
 
     /// A pool's types as the overlays have them.
-    pub(super) fn applied(&self, pool: &NodePool, types: Vec<Arc<InstanceType>>) -> Vec<Arc<InstanceType>> {
-        let apply = |instance_type: Arc<InstanceType>| {
-            let place = (pool.metadata.name.clone(), Arc::clone(&instance_type.name));
+    pub(super) fn applied(&self, pool: &NodePool, types: Vec<Ware>) -> Vec<Ware> {
+        if self.updates.is_empty() {
+            return types;
+        }
+        let apply = |ware: Ware| {
+            let place = (pool.metadata.name.clone(), Arc::clone(&ware.entry.name));
             match self.updates.get(&place) {
-                Some(update) => Arc::new(update.applied(&instance_type)),
-                None => instance_type,
+                Some(update) => Ware::new(Arc::new(update.applied(&ware.entry))),
+                None => ware,
             }
         };
         types.into_iter().map(apply).collect()
@@ -220,7 +225,7 @@ impl Update {
 }
 
 /// The types of all pools, also of those that take no part: a contradiction there counts too.
-fn candidates(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -> Vec<Candidate> {
+fn candidates(snapshot: &Snapshot, stock: &Stock, vocabulary: &mut Vocabulary) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for pool in snapshot.objects().node_pools.iter() {
         let name = &pool.metadata.name;
@@ -228,13 +233,13 @@ fn candidates(snapshot: &Snapshot, types: &Types, vocabulary: &mut Vocabulary) -
         let mut of_pool = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), vocabulary);
         let named = Requirement::parse(NODEPOOL, Operator::In, [&**name], vocabulary);
         of_pool.add(named, vocabulary);
-        for instance_type in types.offered(pool, snapshot) {
+        for ware in stock.offered(pool) {
             let mut labels = of_pool.clone();
-            labels.add_all(&instance_type.requirements, vocabulary);
+            labels.add_all(&ware.entry.requirements, vocabulary);
             candidates.push(Candidate {
-                place: (name.clone(), Arc::clone(&instance_type.name)),
+                place: (name.clone(), Arc::clone(&ware.entry.name)),
                 labels,
-                instance_type,
+                instance_type: ware.entry,
             });
         }
     }
@@ -332,12 +337,13 @@ mod tests {
             "settings": { "featureGates": { "NodeOverlay": is_on } } });
         let pools = ["p", "q"].map(|name| node_pool(name, json!({})));
         let snapshot = snapshot_with(file, [pools.to_vec(), overlays].concat());
-        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let pools = Pools::read(&snapshot).0;
         let mut changed = Vec::new();
         for offer in pools.iter() {
             for it in offer
                 .types
                 .iter()
+                .map(|ware| &ware.entry)
                 .filter(|it| it.is_capacity_overlaid || it.is_price_overlaid())
             {
                 let prices: Vec<_> = it
@@ -482,8 +488,8 @@ mod tests {
         a["offerings"][0]["capacityOverride"] = json!({ "cpu": "2" });
         let file = json!({ "instanceTypes": [a], "settings": { "featureGates": { "NodeOverlay": true } } });
         let snapshot = snapshot_with(file, vec![node_pool("p", json!({})), cheap]);
-        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
-        let offering = &pools.get("p").unwrap().types[0].offerings[0];
+        let pools = Pools::read(&snapshot).0;
+        let offering = &pools.get("p").unwrap().types[0].entry.offerings[0];
         assert_eq!(
             (offering.capacity_override.is_empty(), offering.is_price_overlaid),
             (true, true)

@@ -1,20 +1,19 @@
 //! Which NodePools take part, in which order, with which instance types, and what their limits leave.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use model::{
     instance_type::InstanceType,
-    object::{InstanceTypeName, NodePool, NodePoolName},
-    resources::ResourceList,
-    snapshot::{CatalogType, Member, Snapshot},
+    object::{NodePool, NodePoolName},
+    resources::{ResourceList, ResourceName},
+    snapshot::{Member, Snapshot},
     vocabulary::Vocabulary,
 };
 
-use super::{label_rules, overlay::Overlays};
+use super::{
+    overlay::Overlays,
+    stock::{Stock, Ware},
+};
 
 /// The NodePools of a run, heaviest first.
 #[derive(Debug, Default)]
@@ -27,25 +26,32 @@ pub(super) struct Pools {
 pub(super) struct PoolOffer {
     pub(super) pool: Arc<NodePool>,
     /// In catalogue order.
-    pub(super) types: Vec<Arc<InstanceType>>,
+    pub(super) types: Vec<Ware>,
 }
 
 impl Pools {
     /// The pools that take part: dynamic, ready, and not being deleted. Heavier ones come first; of two equally heavy ones
     /// the one later in the alphabet.
-    pub(super) fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, stock: &Stock, vocabulary: &mut Vocabulary) -> Self {
         let pools = snapshot.objects().node_pools.iter();
         let mut pools: Vec<_> = pools.filter(|pool| takes_part(pool)).cloned().collect();
         pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
-        let types = Types::of(snapshot, vocabulary);
-        let overlays = Overlays::of(snapshot, &types, vocabulary);
+        let overlays = Overlays::of(snapshot, stock, vocabulary);
         let offer = |pool: Arc<NodePool>| PoolOffer {
-            types: overlays.applied(&pool, types.offered(&pool, snapshot)),
+            types: overlays.applied(&pool, stock.offered(&pool)),
             pool,
         };
         Self {
             offers: pools.into_iter().map(offer).collect(),
         }
+    }
+
+    /// The pools of a snapshot, and the numbers of their labels.
+    #[cfg(test)]
+    pub(super) fn read(snapshot: &Snapshot) -> (Self, Vocabulary) {
+        let stock = Stock::of(snapshot);
+        let mut vocabulary = stock.vocabulary();
+        (Self::of(snapshot, &stock, &mut vocabulary), vocabulary)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -79,54 +85,20 @@ pub struct Offered {
 impl Offered {
     /// What the node class of every NodePool offers.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let mut vocabulary = Vocabulary::with_rules(label_rules(snapshot.catalog()));
-        let types = Types::of(snapshot, &mut vocabulary);
-        let overlays = Overlays::of(snapshot, &types, &mut vocabulary);
-        let pools = snapshot.objects().node_pools.iter();
-        let of_pool = |pool: &Arc<NodePool>| (pool.name(), overlays.applied(pool, types.offered(pool, snapshot)));
-        let types = pools.map(of_pool).collect();
+        let stock = Stock::of(snapshot);
+        let mut vocabulary = stock.vocabulary();
+        let overlays = Overlays::of(snapshot, &stock, &mut vocabulary);
+        let of_pool = |pool: &Arc<NodePool>| {
+            let wares = overlays.applied(pool, stock.offered(pool));
+            (pool.name(), wares.into_iter().map(|ware| ware.entry).collect())
+        };
+        let types = snapshot.objects().node_pools.iter().map(of_pool).collect();
         Self { vocabulary, types }
     }
 }
 
 fn takes_part(pool: &NodePool) -> bool {
     !pool.is_static() && pool.is_ready() && !pool.metadata.is_deleting()
-}
-
-/// The catalogue: every type once, for all pools that offer it, and what pools have in its place.
-#[derive(Debug)]
-pub(super) struct Types {
-    shared: Vec<Arc<InstanceType>>,
-    variants: BTreeMap<NodePoolName, BTreeMap<Arc<str>, Arc<InstanceType>>>,
-}
-
-impl Types {
-    pub(super) fn of(snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> Self {
-        let catalog = snapshot.catalog();
-        let mut built = |entry: &Arc<CatalogType>| Arc::new(entry.instance_type(vocabulary));
-        let shared = catalog.instance_types.iter().map(&mut built).collect();
-        let mut by_name = |entries: &Vec<Arc<CatalogType>>| {
-            let types = entries.iter().map(&mut built);
-            types.map(|it| (Arc::clone(&it.name), it)).collect()
-        };
-        let variants = catalog.node_pool_variants.iter();
-        let variants = variants.map(|(pool, entries)| (pool.clone(), by_name(entries)));
-        Self {
-            shared,
-            variants: variants.collect(),
-        }
-    }
-
-    /// The types that a pool's node class offers, as it describes them, in the catalogue's order.
-    pub(super) fn offered(&self, pool: &NodePool, snapshot: &Snapshot) -> Vec<Arc<InstanceType>> {
-        let pool = pool.name();
-        let names = snapshot.catalog().node_pool_instance_types.get(&pool);
-        let names: Option<BTreeSet<_>> = names.map(|names| names.iter().map(InstanceTypeName::as_str).collect());
-        let variants = self.variants.get(&pool);
-        let is_offered = |it: &&Arc<InstanceType>| names.as_ref().is_none_or(|names| names.contains(&*it.name));
-        let own = |it: &Arc<InstanceType>| variants.and_then(|own| own.get(&it.name)).unwrap_or(it).clone();
-        self.shared.iter().filter(is_offered).map(own).collect()
-    }
 }
 
 /// What a pool's limits leave beside the machines it has; none without limits.
@@ -137,7 +109,12 @@ pub(super) fn remaining(pool: &NodePool, staying: &[Member<'_>]) -> Option<Resou
     }
     let is_of_pool = |member: &&Member<'_>| member.node_pool() == Some(&pool.metadata.name);
     let of_pool = staying.iter().filter(is_of_pool);
-    Some(of_pool.fold(limits.clone(), |left, member| left.subtract(&member.capacity())))
+    let capacities: Vec<ResourceList> = of_pool.map(|member| member.capacity()).collect();
+    let left = |name: &ResourceName, limit| {
+        let taken = capacities.iter().map(|capacity| capacity.amount(name.as_str()));
+        taken.fold(limit, |left, taken| left - taken)
+    };
+    Some(limits.map(left))
 }
 
 #[cfg(test)]
@@ -152,7 +129,7 @@ mod tests {
     };
 
     fn names(objects: Vec<Value>) -> Vec<String> {
-        let pools = Pools::of(&snapshot(objects), &mut Vocabulary::new());
+        let pools = Pools::read(&snapshot(objects)).0;
         pools.iter().map(|offer| offer.pool.metadata.name.to_string()).collect()
     }
 
@@ -190,11 +167,11 @@ mod tests {
         variant["capacity"]["cpu"] = json!("77");
         let file = json!({ "instanceTypes": types, "nodePoolVariants": { "own": [variant] } });
         let pools = ["own", "plain"].map(|name| node_pool(name, json!({})));
-        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let pools = Pools::read(&snapshot_with(file, pools.to_vec())).0;
         let is_variant = |pool| -> Vec<_> {
             let types = pools.get(pool).unwrap().types.iter();
             types
-                .map(|it| (&*it.name, it.capacity.amount("cpu").to_string() == "77"))
+                .map(|it| (&*it.entry.name, it.entry.capacity.amount("cpu").to_string() == "77"))
                 .collect()
         };
         assert_eq!(is_variant("own"), [("b", false), ("a", true)]);
@@ -206,14 +183,14 @@ mod tests {
         let types = ["c", "a", "b"].map(|name| instance_type(name, "1", &["z"]));
         let file = json!({ "instanceTypes": types, "nodePoolInstanceTypes": { "some": ["b", "c"], "none": [] } });
         let pools = ["all", "none", "some"].map(|name| node_pool(name, json!({})));
-        let pools = Pools::of(&snapshot_with(file, pools.to_vec()), &mut Vocabulary::new());
+        let pools = Pools::read(&snapshot_with(file, pools.to_vec())).0;
         let offered = |name| {
             pools
                 .get(name)
                 .unwrap()
                 .types
                 .iter()
-                .map(|it| it.name.to_string())
+                .map(|it| it.entry.name.to_string())
                 .collect::<Vec<_>>()
         };
         assert_eq!(offered("all"), ["c", "a", "b"]);
@@ -241,7 +218,7 @@ mod tests {
             node("c", "q"),
         ];
         let snapshot = snapshot(objects);
-        let pools = Pools::of(&snapshot, &mut Vocabulary::new());
+        let pools = Pools::read(&snapshot).0;
         let left = |name| remaining(&pools.get(name).unwrap().pool, &members(&snapshot));
         assert_eq!(left("p").unwrap().to_string(), r#"{"cpu":"-2","gpu":"2","nodes":"1"}"#);
         assert_eq!(left("q"), None);

@@ -1,18 +1,19 @@
 //! What pods take of a node, computed once for all replicas of a workload.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use model::{
     object::{Pod, PodSpec},
     quantity::Quantity,
     resources::{ResourceList, ResourceName},
 };
+use rustc_hash::FxHashMap;
 
 /// Requests of pods, remembered by spec.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     /// By the address of the spec, which lives as long as the snapshot.
-    by_spec: HashMap<*const PodSpec, ResourceList>,
+    by_spec: FxHashMap<*const PodSpec, ResourceList>,
     last: ResourceList,
 }
 

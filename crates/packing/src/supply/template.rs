@@ -7,7 +7,6 @@ use model::{
     instance_type::{InstanceType, needed_for_min_values},
     object::{NodePool, NodeSelectorRequirement},
     requirement::{Operator, Requirement, RequirementSpec, Requirements},
-    resources::ResourceList,
     snapshot::{MinValuesPolicy, Snapshot},
     vocabulary::Vocabulary,
 };
@@ -16,6 +15,7 @@ use super::{
     DroppedPool, Template,
     daemon::Daemons,
     pool::{PoolOffer, Pools},
+    stock::{Launchable, shapes},
 };
 
 /// Makes templates, in the order of the pools.
@@ -56,14 +56,17 @@ impl<'a> TemplateFactory<'a> {
             pool: offer.pool.metadata.name.clone(),
             is_min_values,
         };
-        let launchable = offer
+        let mut launchable = Launchable::new(&requirements, self.vocabulary);
+        let wares = offer
             .types
             .iter()
-            .filter(|candidate| is_launchable(candidate, &requirements, self.vocabulary));
-        let types: Vec<_> = launchable.cloned().collect();
-        let enough = needed_for_min_values(types.iter().map(Arc::as_ref), &requirements, self.vocabulary);
-        if enough.is_err() && self.min_values == MinValuesPolicy::Strict {
-            return Err(dropped(true));
+            .filter(|ware| launchable.admits(&ware.entry, &ware.shapes));
+        let (types, shapes): (Vec<_>, Vec<_>) = wares.cloned().map(|ware| (ware.entry, ware.shapes)).unzip();
+        if self.min_values == MinValuesPolicy::Strict && requirements.has_min_values() {
+            let enough = needed_for_min_values(types.iter().map(Arc::as_ref), &requirements, self.vocabulary);
+            if enough.is_err() {
+                return Err(dropped(true));
+            }
         }
         if types.is_empty() {
             return Err(dropped(false));
@@ -72,6 +75,7 @@ impl<'a> TemplateFactory<'a> {
             pool: Arc::clone(&offer.pool),
             requirements,
             types,
+            shapes,
             daemons: Vec::new(),
             remaining: None,
         })
@@ -127,15 +131,7 @@ pub(crate) fn specs(requirements: &[NodeSelectorRequirement]) -> Vec<Requirement
 
 /// Whether a node of the type that meets the requirements can be had, with room for a pod that asks for nothing.
 pub(crate) fn is_launchable(candidate: &InstanceType, requirements: &Requirements, vocabulary: &Vocabulary) -> bool {
-    if !candidate.requirements.intersects(requirements, vocabulary) {
-        return false;
-    }
-    let rows = candidate.allocatable_rows();
-    rows.iter().any(|row| {
-        let mut offerings = row.offerings.iter();
-        ResourceList::EMPTY.fits(&row.allocatable)
-            && offerings.any(|offering| offering.is_compatible(requirements, vocabulary))
-    })
+    Launchable::new(requirements, vocabulary).admits(candidate, &shapes(candidate))
 }
 
 #[cfg(test)]

@@ -121,7 +121,6 @@ pub(crate) fn claim(
     constraints: &[(&str, &[&str])],
     pods: &[&str],
 ) -> PlannedClaim {
-    let names: Arc<[InstanceTypeName]> = types.iter().map(|name| InstanceTypeName::from(*name)).collect();
     let specs = constraints
         .iter()
         .map(|(key, values)| RequirementSpec::new(key, Operator::In, values));
@@ -137,10 +136,7 @@ pub(crate) fn claim(
         node_pool: "default".into(),
         pods: pods.iter().map(|name| find(snapshot, name)).collect(),
         constraints: specs.collect(),
-        options: TypeOptions {
-            chosen: (0..).zip(types).map(|(at, _)| at).collect(),
-            names,
-        },
+        options: TypeOptions::all(types.iter().map(|name| InstanceTypeName::from(*name))),
         cheapest: types.first().map(|name| Launch {
             instance_type: InstanceTypeName::from(*name),
             zone: only(ZONE, "a"),
