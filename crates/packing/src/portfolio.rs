@@ -199,14 +199,9 @@ impl<'p> Race<'p> {
     }
 
     fn enter(&mut self, name: &'static str, mut run: Run<'p>, left: &[u32], picture: &Picture, found: &Portfolio) {
-        let Some(candidate) = found.candidates.first() else {
+        let Some(left) = filled(&mut run, left, picture, found) else {
             return;
         };
-        let (guides, order) = picture.guides(&candidate.packed);
-        let refused: FxHashSet<u32> = run.fill(&guides, &order).into_iter().collect();
-        let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
-        let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
-        let left = run.drain(left.iter().filter(is_left).copied().collect());
         let mut plan = finish::plan(&mut run, &left);
         steer(&mut plan, self.problem.options.steering);
         let is_valid = unplaced(&plan).is_subset(&self.hopeless) && is_flexible(&plan, self.flexibility);
@@ -268,6 +263,17 @@ impl<'p> Race<'p> {
         let starts = starts(&picture, keys, values);
         Price::from_picos(lower_bound(&picture.problem, &starts))
     }
+}
+
+/// Places pods as the best proposal has them, and what it leaves over as upstream would; returns those without a place.
+/// None when nothing is proposed.
+pub(crate) fn filled(run: &mut Run<'_>, left: &[u32], picture: &Picture, found: &Portfolio) -> Option<Vec<u32>> {
+    let candidate = found.candidates.first()?;
+    let (guides, order) = picture.guides(&candidate.packed);
+    let refused: FxHashSet<u32> = run.fill(&guides, &order).into_iter().collect();
+    let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
+    let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
+    Some(run.drain(left.iter().filter(is_left).copied().collect()))
 }
 
 /// Scores that a rehearsal looks at in the time of one step.
