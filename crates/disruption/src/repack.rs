@@ -1,7 +1,7 @@
 //! Several nodes into several that are cheaper: the move upstream does not have.
 //!
-//! Which nodes go together is searched in memory ([`search`]); the best set is planned with every algorithm of the planner
-//! and rehearsed. What it saves must be worth what it disturbs: a score of a tenth on the policy Balanced's scale, and a
+//! Which nodes go together is searched in memory ([`search`]); the best sets are planned in every way there is and
+//! rehearsed. What it saves must be worth what it disturbs: a score of a tenth on the policy Balanced's scale, and a
 //! twentieth of the price that goes. It gives way to a move of upstream's own that is worth as much.
 
 mod search;
@@ -11,14 +11,15 @@ use std::{collections::BTreeSet, sync::Arc};
 use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT};
 use model::{
     instance_type::{Offering, worst_launch_price},
-    object::{InstanceTypeName, NodeClaim, NodeName},
+    object::{InstanceTypeName, NodeClaim},
     plan::{Plan, PlannedClaim},
     price::Price,
     requirement::Requirements,
     snapshot::Snapshot,
     vocabulary::Vocabulary,
 };
-use packing::{Packing, Steering, Way, cost::Variant};
+use packing::{Way, cost::Variant};
+use scheduler::rehearsal::Rehearsal;
 
 use self::search::Search;
 use crate::{
@@ -26,7 +27,6 @@ use crate::{
     candidate::Candidate,
     command::{Command, Replacement, Saving},
     cost::Cost,
-    eligible::quiet_at,
     guard,
     method::Method,
     refusal::Rule,
@@ -39,7 +39,7 @@ use crate::{
 const LEAST_SCORE: i128 = 10;
 /// What is left after a move costs at most so many percent of what went.
 const MOST_LEFT_PERCENT: u128 = 95;
-/// So many of the sets a search found are planned with every algorithm there is, until one will do.
+/// So many of the sets a search found are planned in every way there is, and rehearsed.
 const MOST_PLANNED: usize = 3;
 
 /// The set of nodes whose going saves most for what it disturbs, with the nodes that come instead. `rivals` are moves of
@@ -68,12 +68,22 @@ pub(crate) fn decide(
     let found = sets
         .iter()
         .take(MOST_PLANNED)
-        .find_map(|set| repacked(world, stage, totals, set).ok());
-    match found {
-        Some(command) if rivals.iter().all(|rival| is_better(world, &command, rival)) => draft.commands.push(command),
+        .filter_map(|set| repacked(world, stage, totals, set).ok());
+    let best = found.max_by_key(|found| found.worth);
+    let fleet = Fleet::of(world);
+    match best {
+        Some(best) if rivals.iter().all(|rival| best.worth > fleet.worth_of(rival)) => {
+            draft.commands.push(best.command)
+        }
         Some(_) => {}
         None => draft.settle(world, is_constrained || search.is_cut_short()),
     }
+}
+
+/// A move that may be made, and what it is worth once kube-scheduler has placed the pods.
+pub(crate) struct Repacked {
+    pub(crate) command: Command,
+    worth: i128,
 }
 
 /// While pods wait or move, the fleet is not what it will be.
@@ -107,19 +117,12 @@ impl Fleet {
         let least = i128::from(cost.units()).saturating_mul(self.price) / self.cost.max(1) / LEAST_SCORE;
         saving - least
     }
-}
 
-fn is_better(world: &World<'_>, command: &Command, than: &Command) -> bool {
-    let fleet = Fleet::of(world);
-    let worth = |command: &Command| {
-        let cost = command
-            .candidates
-            .iter()
-            .map(|candidate| candidate.reschedule_cost)
-            .sum();
-        fleet.worth(command.saving.0, cost)
-    };
-    worth(command) > worth(than)
+    /// What a command is worth if all pods go where it has them.
+    fn worth_of(&self, command: &Command) -> i128 {
+        let costs = command.candidates.iter().map(|candidate| candidate.reschedule_cost);
+        self.worth(command.saving.0, costs.sum())
+    }
 }
 
 /// The best plan without these nodes, if it is worth it.
@@ -128,7 +131,7 @@ pub(crate) fn repacked(
     stage: &Stage,
     totals: &Totals,
     candidates: &[Candidate],
-) -> Result<Command, Rule> {
+) -> Result<Repacked, Rule> {
     // The same set is the same command, whichever ranking it comes from.
     let mut candidates = candidates.to_vec();
     candidates.sort_by(|a, b| a.node.cmp(&b.node));
@@ -138,7 +141,8 @@ pub(crate) fn repacked(
     let cost: Cost = candidates.iter().map(|candidate| candidate.reschedule_cost).sum();
     // kube-scheduler spends the plan: what is left of the saving then must still be worth it.
     let kept = Saving::between(removed, realised);
-    if Fleet::of(world).worth(kept.0, cost) < 0 || kept.0 <= 0 || kept.0.saturating_mul(2) < saving.0 {
+    let worth = Fleet::of(world).worth(kept.0, cost);
+    if worth < 0 || kept.0 <= 0 || kept.0.saturating_mul(2) < saving.0 {
         return Err(Rule::NotCheaper);
     }
     let claims = affordable(world, &plan, removed)?;
@@ -161,30 +165,53 @@ pub(crate) fn repacked(
     };
     match guard::check(world, &command) {
         Some(rule) => Err(rule),
-        None => Ok(command),
+        None => Ok(Repacked { command, worth }),
     }
 }
 
-/// The plan that comes to least once it is carried out, and what that is.
+/// The plan that comes to least once it is carried out, and what that is. All nodes are up before the first pod moves, and
+/// kube-scheduler places pods as it likes: so every plan is rehearsed.
 fn best_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate]) -> Result<(Plan, Price), Rule> {
-    let cheap = Way::Cheap {
-        variant: Variant::Mixed,
-        passes: 4,
-    };
-    let mut best = thorough_plan(world, candidates);
-    let mut refused = None;
-    for way in [cheap, Way::Faithful] {
-        match quick_plan(world, stage, candidates, way) {
-            // Unrehearsed it counts only where nothing was rehearsed.
-            Ok(plan) if best.is_none() => {
-                let price = plan.price();
-                best = Some((plan, price));
+    let without = without(world, candidates);
+    let mut rehearsal = Rehearsal::new(&without);
+    let (mut best, mut refused): (Option<(Plan, Price)>, _) = (None, Rule::NotCheaper);
+    for way in WAYS {
+        let plan = match quick_plan(world, stage, candidates, way) {
+            Ok(plan) => plan,
+            Err(rule) => {
+                refused = rule;
+                continue;
             }
-            Ok(_) => {}
-            Err(rule) => refused = Some(rule),
+        };
+        let pending = rehearsal.rehearse(&plan).pending.len();
+        let realised = plan.price() + leftovers(&plan, pending);
+        if best.as_ref().is_none_or(|(_, known)| realised < *known) {
+            best = Some((plan, realised));
         }
     }
-    best.ok_or_else(|| refused.unwrap_or(Rule::NotCheaper))
+    best.ok_or(refused)
+}
+
+/// The ways to place pods that are tried.
+const WAYS: [Way; 5] = {
+    const fn cheap(variant: Variant) -> Way {
+        Way::Cheap { variant, passes: 4 }
+    }
+    [
+        cheap(Variant::Mixed),
+        cheap(Variant::OneRatio),
+        cheap(Variant::SmallNodes),
+        cheap(Variant::OneRatioSmallNodes),
+        Way::Faithful,
+    ]
+};
+
+/// What pods that find no room where they were to go will cost: twice what a pod of the plan costs, for they get nodes that
+/// were not planned together.
+fn leftovers(plan: &Plan, pending: usize) -> Price {
+    let pods = plan.claims.iter().map(|claim| claim.pods.len()).sum::<usize>().max(1);
+    let share = u128::from(plan.price().picos()) * 2 * pending as u128 / pods as u128;
+    Price::from_picos(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
 /// With one algorithm.
@@ -196,23 +223,6 @@ fn quick_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate], way: W
         Ok(after.plan())
     });
     asked.map_err(|_| Rule::Leaving)?
-}
-
-/// With every algorithm there is, rehearsed; none when it leaves a pod without a place, or relies on nodes it must not
-/// rely on. Nodes are not released in turns: all of them are up before the first pod moves.
-fn thorough_plan(world: &World<'_>, candidates: &[Candidate]) -> Option<(Plan, Price)> {
-    let options = packing::Options {
-        packing: Packing::Cheapest,
-        steering: Steering::Off,
-        is_consolidation: true,
-        ..packing::Options::default()
-    };
-    let planned = packing::planned(&without(world, candidates), &options);
-    let realised = planned.report.winner().and_then(|winner| winner.realised.as_ref());
-    let (plan, price) = (&planned.plan, realised.map(|realised| realised.price));
-    let is_sound = plan.unplaced.is_empty() && plan.existing.iter().all(|node| is_settled(world, &node.name));
-    let price = price.unwrap_or_else(|| plan.price());
-    is_sound.then_some((planned.plan, price))
 }
 
 /// The snapshot in which these nodes go.
@@ -231,21 +241,6 @@ fn without(world: &World<'_>, candidates: &[Candidate]) -> Snapshot {
     world
         .snapshot
         .overlaid(|objects| objects.node_claims = objects.node_claims.with(going))
-}
-
-/// Whether a node is up, and has been quiet for long enough to take pods of others.
-fn is_settled(world: &World<'_>, node: &NodeName) -> bool {
-    let at = world.machines.binary_search_by(|machine| machine.name.cmp(node));
-    let Some(machine) = at.ok().and_then(|at| world.machines.get(at)) else {
-        return false;
-    };
-    let pool = machine.node_pool().and_then(|pool| world.pool(&pool));
-    let quiet = machine
-        .member
-        .claim
-        .zip(pool)
-        .and_then(|(claim, pool)| quiet_at(claim, pool));
-    machine.member.is_initialized() && quiet.is_none_or(|quiet| quiet <= world.now)
 }
 
 /// The claims with only those types that keep the saving whatever is launched.

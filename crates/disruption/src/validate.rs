@@ -78,7 +78,9 @@ pub fn validate(
             within_budgets(&world, &current)?;
             let (all, _) = candidates(&world, command.method, &mut Vec::new());
             let again = repack::repacked(&world, &Stage::default(), &Totals::of(&world, &all), &current);
-            again.map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
+            again
+                .map(|again| again.command)
+                .map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
         }
         Method::MultiNodeConsolidation | Method::SingleNodeConsolidation => {
             all_there(command, &current)?;
