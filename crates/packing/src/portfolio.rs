@@ -242,12 +242,7 @@ impl<'p> Race<'p> {
         (mut run, left): (Run<'p>, Vec<u32>),
         rehearsal: &mut Rehearsal<'p>,
     ) -> Attempt {
-        let proposal = found.candidates.first().map(|candidate| {
-            let (guides, order) = picture.guides(&candidate.packed);
-            let refused: FxHashSet<u32> = run.fill(&guides, &order).into_iter().collect();
-            let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
-            let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
-            let left = run.drain(left.iter().filter(is_left).copied().collect());
+        let proposal = filled(&mut run, &left, picture, found).map(|left| {
             let mut proposal = self.proposal(trial.name, finish::plan(&mut run, &left));
             if proposal.is_entered {
                 (proposal.contender.realised, proposal.steps) = self.rehearsed(&mut proposal.plan, rehearsal);
@@ -381,6 +376,17 @@ impl<'p> Race<'p> {
 /// What a thread came to; its panic is ours.
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Places pods as the best proposal has them, and what it leaves over as upstream would; returns those without a place.
+/// None when nothing is proposed.
+pub(crate) fn filled(run: &mut Run<'_>, left: &[u32], picture: &Picture, found: &Portfolio) -> Option<Vec<u32>> {
+    let candidate = found.candidates.first()?;
+    let (guides, order) = picture.guides(&candidate.packed);
+    let refused: FxHashSet<u32> = run.fill(&guides, &order).into_iter().collect();
+    let guided: FxHashSet<u32> = order.iter().map(|(_, pod)| *pod).collect();
+    let is_left = |pod: &&u32| refused.contains(*pod) || !guided.contains(*pod);
+    Some(run.drain(left.iter().filter(is_left).copied().collect()))
 }
 
 /// Scores that a rehearsal looks at in the time of one step.
