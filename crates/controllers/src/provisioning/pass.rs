@@ -36,7 +36,7 @@ pub struct Provisioner {
     waiting_since: Mutex<Option<Instant>>,
     /// Counts passes, to tell their series apart.
     passes: AtomicU64,
-    /// What plans take over from the one before.
+    /// What the next plan can take over from the last one.
     warm: Arc<Mutex<Warm>>,
 }
 
@@ -108,16 +108,15 @@ impl Controller for Provisioner {
         let began = Instant::now();
         let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
         let (snapshot, manner) = (planned_on(&going(cluster), cluster), manner(cluster.settings()));
-        let kept = Arc::clone(&self.warm);
-        let planning = move || {
-            // Taken out meanwhile: a plan that panics loses it, and leaves no half of it.
-            let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut warm = std::mem::take(&mut *lock());
-            let outcome = pass(&snapshot, &manner, &mut warm);
-            *lock() = warm;
-            outcome
+        let warm = Arc::clone(&self.warm);
+        let plan = move || {
+            pass(
+                &snapshot,
+                &manner,
+                &mut warm.lock().unwrap_or_else(PoisonError::into_inner),
+            )
         };
-        let outcome = cluster.engine().run(planning).await?;
+        let outcome = cluster.engine().run(plan).await?;
         let took = began.elapsed();
         depth.end(cluster, &outcome.plan);
         measure(cluster, &outcome, took);

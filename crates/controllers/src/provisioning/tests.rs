@@ -1,7 +1,6 @@
 //! Passes over whole clusters, without one: what is pending, and what is decided.
 
 use model::snapshot::Snapshot;
-use packing::Warm;
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +11,7 @@ use super::{
 };
 
 fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
-    let outcome = pass(snapshot, &Manner::default(), &mut Warm::default());
+    let outcome = pass(snapshot, &Manner::default(), &mut packing::Warm::default());
     let drafts = outcome.steps.into_iter().filter_map(|step| match step {
         Step::Create(draft) => Some(*draft),
         _ => None,
@@ -21,7 +20,7 @@ fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
 }
 
 fn refusals(snapshot: &Snapshot) -> usize {
-    let outcome = pass(snapshot, &Manner::default(), &mut Warm::default());
+    let outcome = pass(snapshot, &Manner::default(), &mut packing::Warm::default());
     let is_refusal = |step: &&Step| matches!(step, Step::Refuse(_));
     outcome.steps.iter().filter(is_refusal).count()
 }
