@@ -3,10 +3,13 @@
 //! The state changes in one place, [`Cluster::fold`]: events of watches and answers to our own writes take the same way,
 //! so what we wrote is seen at once, and every controller hears of every change.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use cloud::CloudProvider;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{object::ObjectKey, snapshot::Snapshot};
 use runtime::{Api, ApiError, Clock, Delete, Engine, Event, Metrics, Patch, Recorder, Settings};
 use serde_json::Value;
@@ -40,7 +43,12 @@ pub struct Cluster {
     parts: Parts,
     state: Mutex<State>,
     listeners: Mutex<Vec<Listener>>,
+    /// Our clock was wrong when it was last looked at, which was said.
+    is_clock_wrong: AtomicBool,
 }
+
+/// How far our clock may be from the API server's. It is finer than what the server tells, so it counts while it is near.
+const TOLERATED: SignedDuration = SignedDuration::from_mins(1);
 
 impl Cluster {
     /// A cluster of which nothing is known yet.
@@ -50,6 +58,7 @@ impl Cluster {
             parts,
             state: Mutex::new(state),
             listeners: Mutex::default(),
+            is_clock_wrong: AtomicBool::new(false),
         }
     }
 
@@ -63,9 +72,20 @@ impl Cluster {
         &self.parts.cloud
     }
 
-    /// The time.
+    /// The time: our own clock's, unless that is far from the API server's, whose timestamps everything is compared with.
     pub fn now(&self) -> Timestamp {
-        self.parts.clock.now()
+        let own = self.parts.clock.now();
+        let Some(servers) = self.api().server_time() else {
+            return own;
+        };
+        let is_wrong = own.duration_since(servers).abs() > TOLERATED;
+        if self.is_clock_wrong.swap(is_wrong, Ordering::Relaxed) != is_wrong && is_wrong {
+            tracing::error!(
+                clock = %own, api_server = %servers,
+                "the clock of this machine is wrong, so the API server's time counts; check its time synchronisation"
+            );
+        }
+        if is_wrong { servers } else { own }
     }
 
     /// Where plans are made.

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     panic::AssertUnwindSafe,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -17,8 +17,10 @@ use futures_util::FutureExt;
 use runtime::{
     ApiError, Settings,
     engine::Panicked,
+    metrics::{Sheet, Source},
     queue::{Backoff, News, Queue},
     rate::Rate,
+    settings::MetricsProfile,
 };
 use state::{Change, State};
 use tokio::{
@@ -170,7 +172,42 @@ pub fn run<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>) -> (Work<C>
     (Arc::clone(&queue), work(controller, cluster, queue))
 }
 
+/// Shows what a controller's queue holds when somebody asks: what hangs is seen while it hangs.
+struct Shown<C: Controller> {
+    name: &'static str,
+    queue: Work<C>,
+    cluster: Weak<Cluster>,
+}
+
+impl<C: Controller> Source for Shown<C> {
+    #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+    fn sheets(&self, _profile: MetricsProfile) -> Vec<Sheet> {
+        let Some(cluster) = self.cluster.upgrade() else {
+            return Vec::new();
+        };
+        let (name, metrics, load) = (self.name, cluster.metrics(), self.queue.load());
+        let of = [name, name];
+        vec![
+            metrics
+                .workqueue_depth
+                .sheet_of([([name, name, ""], load.depth as f64)]),
+            metrics
+                .workqueue_unfinished_work_seconds
+                .sheet_of([(of, load.unfinished.as_secs_f64())]),
+            metrics
+                .workqueue_longest_running_processor_seconds
+                .sheet_of([(of, load.longest.as_secs_f64())]),
+        ]
+    }
+}
+
 async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: Work<C>) {
+    let shown = Arc::new(Shown::<C> {
+        name: controller.name(),
+        queue: Arc::clone(&queue),
+        cluster: Arc::downgrade(&cluster),
+    });
+    cluster.metrics().show(&shown);
     let workers = controller.workers(cluster.settings()).max(1);
     let slots = Arc::new(Semaphore::new(workers));
     let most = cluster.metrics();
@@ -194,11 +231,10 @@ async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: W
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "gauges and counters")]
+#[expect(clippy::cast_precision_loss, reason = "counters")]
 fn measure_queue<C: Controller>(controller: &C, cluster: &Cluster, queue: &Queue<C::Key>, waited: Duration) {
     let (name, metrics) = (controller.name(), cluster.metrics());
     let News { adds, retries } = queue.news();
-    metrics.workqueue_depth.set([name, name, ""], queue.depth() as f64);
     metrics.workqueue_adds_total.add([name, name], adds as f64);
     metrics.workqueue_retries_total.add([name, name], retries as f64);
     metrics

@@ -4,6 +4,7 @@ mod connect;
 mod error;
 mod observe;
 mod resource;
+mod server_time;
 mod target;
 mod transport;
 
@@ -11,6 +12,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Method;
+use jiff::Timestamp;
 use kube_client::client::Body;
 use model::object::{Object, ObjectKey, Uid};
 use serde_json::{Value, json};
@@ -106,6 +108,11 @@ impl Api {
     /// What was done so far.
     pub fn counts(&self) -> Counts {
         self.transport.counts()
+    }
+
+    /// The API server's time, up to a second late; none before it has answered anything.
+    pub fn server_time(&self) -> Option<Timestamp> {
+        self.transport.server_time()
     }
 
     /// An object.

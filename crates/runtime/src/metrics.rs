@@ -121,12 +121,12 @@ families! {
     Minimal Histogram controller_runtime_reconcile_time_seconds = "controller_runtime_reconcile_time_seconds" ["controller"] (buckets::RECONCILE) "Length of time per reconciliation per controller.";
     Minimal Gauge controller_runtime_active_workers = "controller_runtime_active_workers" ["controller"] "Number of currently used workers per controller.";
     Minimal Gauge controller_runtime_max_concurrent_reconciles = "controller_runtime_max_concurrent_reconciles" ["controller"] "Maximum number of concurrent reconciles per controller.";
-    Minimal Gauge workqueue_depth = "workqueue_depth" ["name", "controller", "priority"] "Current depth of workqueue by workqueue and priority.";
+    Minimal Drawn workqueue_depth = "workqueue_depth" ["name", "controller", "priority"] "Current depth of workqueue by workqueue and priority.";
     Minimal Counter workqueue_adds_total = "workqueue_adds_total" ["name", "controller"] "Total number of adds handled by workqueue.";
     Minimal Histogram workqueue_queue_duration_seconds = "workqueue_queue_duration_seconds" ["name", "controller"] (buckets::WORKQUEUE) "How long in seconds an item stays in workqueue before being requested.";
     Minimal Histogram workqueue_work_duration_seconds = "workqueue_work_duration_seconds" ["name", "controller"] (buckets::WORKQUEUE) "How long in seconds processing an item from workqueue takes.";
-    Minimal Gauge workqueue_unfinished_work_seconds = "workqueue_unfinished_work_seconds" ["name", "controller"] "How many seconds of work in progress has not been observed by work_duration.";
-    Minimal Gauge workqueue_longest_running_processor_seconds = "workqueue_longest_running_processor_seconds" ["name", "controller"] "How many seconds the longest running processor for workqueue has been running.";
+    Minimal Drawn workqueue_unfinished_work_seconds = "workqueue_unfinished_work_seconds" ["name", "controller"] "How many seconds of work in progress has not been observed by work_duration.";
+    Minimal Drawn workqueue_longest_running_processor_seconds = "workqueue_longest_running_processor_seconds" ["name", "controller"] "How many seconds the longest running processor for workqueue has been running.";
     Minimal Counter workqueue_retries_total = "workqueue_retries_total" ["name", "controller"] "Total number of items added to the workqueue with a non-zero delay.";
     Minimal Gauge leader_election_master_status = "leader_election_master_status" ["name"] "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master.";
     Minimal Counter leader_election_slowpath_total = "leader_election_slowpath_total" ["name"] "Total number of slow path exercised in renewing leader leases.";

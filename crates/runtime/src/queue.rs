@@ -43,10 +43,29 @@ struct Inner<K> {
     /// When a key is due; a key waits at most once.
     due: BTreeMap<K, Instant>,
     by_time: BTreeSet<(Instant, K)>,
-    /// What is being done, and whether it was asked for meanwhile.
-    active: BTreeMap<K, Option<Instant>>,
+    /// What is being done.
+    active: BTreeMap<K, Active>,
     failures: BTreeMap<K, u32>,
     news: News,
+}
+
+/// A key that is being worked on.
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    since: Instant,
+    /// It was asked for meanwhile, for then.
+    again: Option<Instant>,
+}
+
+/// What a queue holds at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Keys that are due.
+    pub depth: usize,
+    /// How long the keys that are being worked on have been, all together.
+    pub unfinished: Duration,
+    /// How long the one that has been longest has been.
+    pub longest: Duration,
 }
 
 /// What happened to a queue since somebody last asked.
@@ -152,9 +171,21 @@ impl<K: Ord + Clone> Queue<K> {
         delay
     }
 
-    /// How much waits and is due.
-    pub fn depth(&self) -> usize {
-        self.lock().due.len()
+    /// What waits and what is being done.
+    pub fn load(&self) -> Load {
+        let now = Instant::now();
+        let inner = self.lock();
+        let running = || {
+            inner
+                .active
+                .values()
+                .map(|active| now.saturating_duration_since(active.since))
+        };
+        Load {
+            depth: inner.by_time.iter().take_while(|(at, _)| *at <= now).count(),
+            unfinished: running().sum(),
+            longest: running().max().unwrap_or_default(),
+        }
     }
 
     /// What happened since this was last asked.
@@ -174,7 +205,7 @@ fn after(delay: Duration) -> Instant {
 
 impl<K: Ord + Clone> Inner<K> {
     fn add(&mut self, key: K, at: Instant) {
-        if let Some(again) = self.active.get_mut(&key) {
+        if let Some(Active { again, .. }) = self.active.get_mut(&key) {
             *again = Some(again.map_or(at, |known| known.min(at)));
             return;
         }
@@ -200,14 +231,15 @@ impl<K: Ord + Clone> Inner<K> {
                     return Err(None);
                 };
                 self.due.remove(&key);
-                self.active.insert(key.clone(), None);
+                let (since, again) = (now, None);
+                self.active.insert(key.clone(), Active { since, again });
                 Ok((key, due, !self.by_time.is_empty()))
             }
         }
     }
 
     fn finish(&mut self, key: &K, retry: Option<Instant>) {
-        let again = self.active.remove(key).flatten();
+        let again = self.active.remove(key).and_then(|active| active.again);
         let next = match (again, retry) {
             (Some(again), Some(retry)) => Some(again.min(retry)),
             (again, retry) => again.or(retry),

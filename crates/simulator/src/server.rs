@@ -13,6 +13,7 @@ use std::{
 use http::{Request, Response, request::Parts};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use kube_client::client::Body;
 use serde_json::Value;
 use tokio::sync::{
@@ -294,7 +295,12 @@ impl ApiServer {
 
     fn apply(&self, head: &Parts, request: request::Request) -> Response<Reply> {
         let verb = request.verb;
-        let response = request.serve(&self.state, self.now());
+        let now = self.now();
+        let mut response = request.serve(&self.state, now);
+        let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
+        if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
+            response.headers_mut().insert(http::header::DATE, date);
+        }
         self.note(head, verb, response.status().as_u16());
         response
     }

@@ -55,7 +55,8 @@ struct Row {
 pub(crate) fn run(startup: &Startup) -> Result<()> {
     let upstream = Upstream::prepare(&[])?;
     let contenders = contenders_of(startup.binary.as_deref(), startup.alone, &[])?;
-    let cluster = Cluster::builder().start()?;
+    // Nobody else: nodes without kubelets would be given up, and their pods with them.
+    let cluster = Cluster::builder().api_server_only().start()?;
     install_crds(&upstream, &cluster)?;
     fill(&cluster, startup)?;
     for _ in 0..startup.rounds {
@@ -100,6 +101,11 @@ fn one(cluster: &Cluster, contender: &Contender, startup: &Startup) -> Result<Ro
 fn fill(cluster: &Cluster, startup: &Startup) -> Result<()> {
     let client = cluster.client();
     super::apply_pool(client)?;
+    // What a controller finds must not depend on who started before it.
+    let still = json!({"spec": {"disruption": {"consolidateAfter": "Never"}}});
+    client.patch("/apis/karpenter.sh/v1/nodepools/default", &still)?;
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    client.post("/api/v1/namespaces/default/serviceaccounts", &account)?;
     each(client, startup.nodes, |client, at| {
         let name = format!("node-{at:05}");
         let node = node(&name);
@@ -115,7 +121,9 @@ fn fill(cluster: &Cluster, startup: &Startup) -> Result<()> {
     })?;
     each(client, startup.pods, |client, at| {
         let pod = pod(at, &format!("node-{:05}", at % startup.nodes.max(1)));
-        client.post("/api/v1/namespaces/default/pods", &pod).map(drop)
+        client.post("/api/v1/namespaces/default/pods", &pod)?;
+        let path = format!("/api/v1/namespaces/default/pods/pod-{at:06}/status");
+        client.patch(&path, &json!({"status": running()})).map(drop)
     })
 }
 
@@ -196,6 +204,12 @@ fn pod(at: usize, node: &str) -> Value {
             "containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
         },
     })
+}
+
+fn running() -> Value {
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-11-16T10:00:00Z"});
+    let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
+    json!({"phase": "Running", "conditions": conditions})
 }
 
 #[allow(clippy::print_stdout, reason = "this is what the command was asked for")]

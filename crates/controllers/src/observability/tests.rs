@@ -610,3 +610,59 @@ async fn nothing_is_shown_or_told_when_observability_is_switched_off() {
         assert_eq!(observed.shown(prefix, MetricsProfile::Full), Vec::<String>::new());
     }
 }
+
+/// A controller that never comes to an end with anything.
+struct Stuck;
+
+#[async_trait]
+impl crate::Controller for Stuck {
+    type Key = &'static str;
+
+    fn name(&self) -> &'static str {
+        "stuck"
+    }
+
+    fn workers(&self, _: &Settings) -> usize {
+        2
+    }
+
+    fn concerns(&self, _: &Change, _: &State) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    async fn reconcile(&self, _: &Cluster, _: &&'static str) -> Result<crate::Next, crate::Problem> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_hangs_is_shown_while_it_hangs() {
+    let observed = Observed::new(Settings::default()).await;
+    let (queue, work) = crate::run(Arc::new(Stuck), Arc::clone(&observed.cluster));
+    let working = tokio::spawn(work);
+    queue.add("a");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    queue.add("b");
+    queue.add("c");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let labels = r#"controller="stuck",name="stuck""#;
+    let stuck = |observed: &Observed| {
+        let lines = observed.shown("workqueue_", MetricsProfile::Minimal).into_iter();
+        let is_now = |line: &String| {
+            let kinds = ["depth", "unfinished", "longest"];
+            line.contains(labels) && kinds.iter().any(|kind| line.contains(kind))
+        };
+        lines.filter(is_now).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stuck(&observed),
+        [
+            format!(r#"workqueue_depth{{{labels},priority=""}} 1"#),
+            format!("workqueue_longest_running_processor_seconds{{{labels}}} 5"),
+            format!("workqueue_unfinished_work_seconds{{{labels}}} 8"),
+        ]
+    );
+    working.abort();
+    observed.settle().await;
+    assert_eq!(stuck(&observed), Vec::<String>::new(), "nobody works");
+}

@@ -143,7 +143,7 @@ fn objects_that_cannot_be_read_are_passed_by() {
 }
 
 #[test]
-fn clock_that_jumps_moves_no_node_and_launches_go_on_when_it_is_right_again() {
+fn clock_that_jumps_moves_no_node_and_launches_go_on() {
     const HOUR: i64 = 3600;
     for ahead in [HOUR, -HOUR] {
         on_virtual_time(async {
@@ -156,12 +156,17 @@ fn clock_that_jumps_moves_no_node_and_launches_go_on_when_it_is_right_again() {
             world.set_clock_ahead(ahead);
             life.pass(&world, 10 * MINUTE).await;
             assert_eq!(not_running(&world, PODS), Vec::<String>::new(), "{ahead} s ahead");
-            world.set_clock_ahead(0);
             world.add_workload("more", PODS as u64);
             let running = life.until(&world, 20 * MINUTE, |world| not_running(world, 2 * PODS));
             running.await.unwrap_or_else(|wrong| panic!("{ahead} s ahead: {wrong}"));
+            world.set_clock_ahead(0);
+            world.add_workload("again", PODS as u64);
+            let running = life.until(&world, 20 * MINUTE, |world| not_running(world, 3 * PODS));
+            running
+                .await
+                .unwrap_or_else(|wrong| panic!("{ahead} s ahead before: {wrong}"));
             let history = world.history();
-            assert_eq!(ever(&history, "nodes"), 2 * PODS, "{ahead} s ahead");
+            assert_eq!(ever(&history, "nodes"), 3 * PODS, "{ahead} s ahead");
             assert_eq!(violations(&history), Vec::<String>::new(), "{ahead} s ahead");
         });
     }

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use kube_client::client::Body;
 use serde_json::Value;
 use tokio::{
@@ -19,6 +20,7 @@ use super::{
     MayWrite, Options,
     error::{ApiError, with_causes},
     observe::{Counters, Counts, Nobody, Observation, Observer},
+    server_time::ServerTime,
     target::Target,
 };
 use crate::{
@@ -54,6 +56,7 @@ pub(super) struct Transport {
     observer: Arc<dyn Observer>,
     may_write: Option<MayWrite>,
     counters: Counters,
+    server_time: ServerTime,
 }
 
 /// What is asked.
@@ -129,6 +132,7 @@ impl Transport {
             observer: options.observer.unwrap_or_else(|| Arc::new(Nobody)),
             may_write: options.may_write,
             counters: Counters::default(),
+            server_time: ServerTime::default(),
         }
     }
 
@@ -138,6 +142,10 @@ impl Transport {
 
     pub(super) fn counts(&self) -> Counts {
         self.counters.now()
+    }
+
+    pub(super) fn server_time(&self) -> Option<Timestamp> {
+        self.server_time.now()
     }
 
     /// The whole answer.
@@ -246,6 +254,7 @@ impl Transport {
             .map_err(|error| call.fault(with_causes(&error)))?;
         let (head, body) = response.into_parts();
         observed.code = Some(head.status.as_u16());
+        self.server_time.take_in(&head.headers);
         Ok((head.status, head.headers, body))
     }
 

@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Backoff, News, Queue};
+use super::{Backoff, Load, News, Queue};
 use crate::rate::Rate;
 
 const BACKOFF: Backoff = Backoff {
@@ -32,7 +32,7 @@ async fn what_is_asked_for_twice_is_done_once_at_the_earliest_wish() {
     queue.add_after("a", seconds(10));
     queue.add_after("a", seconds(3));
     queue.add_after("a", seconds(7));
-    assert_eq!(queue.depth(), 1);
+    assert_eq!(queue.load().depth, 0, "nothing is due yet");
     assert_eq!(next_after(&queue).await, ("a", 3));
     queue.done(&"a");
     assert!(timeout(seconds(100), queue.next()).await.is_err());
@@ -155,4 +155,26 @@ async fn a_queue_tells_how_long_work_waited_and_how_much_came() {
     queue.failed(&"a");
     assert_eq!(queue.news(), News { adds: 3, retries: 2 });
     assert_eq!(queue.news(), News::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_being_done_is_told_with_how_long_it_has_taken_so_far() {
+    let queue = Queue::new(BACKOFF);
+    for key in ["a", "b", "c"] {
+        queue.add(key);
+    }
+    queue.next().await;
+    tokio::time::advance(seconds(4)).await;
+    queue.next().await;
+    tokio::time::advance(seconds(3)).await;
+    let load = |depth, unfinished, longest| Load {
+        depth,
+        unfinished: seconds(unfinished),
+        longest: seconds(longest),
+    };
+    assert_eq!(queue.load(), load(1, 10, 7));
+    queue.done(&"a");
+    assert_eq!(queue.load(), load(1, 3, 3));
+    queue.failed(&"b");
+    assert_eq!(queue.load(), load(1, 0, 0), "what failed is not due yet");
 }
