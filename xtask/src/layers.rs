@@ -126,7 +126,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "disruption-bench",
-        sees: &["api", "disruption", "model", "packing", "rig", "workloads"],
+        sees: &["api", "disruption", "model", "packing", "rig", "scheduler", "workloads"],
         pure: false,
     },
     Layer {

@@ -115,11 +115,19 @@ pub(crate) fn run(race: &Race) -> Result<ExitCode> {
     let settings: Vec<String> = race.with.iter().cloned().chain(steering).collect();
     let contenders = contenders_of(race.binary.as_deref(), race.alone, &settings)?;
     for seed in &race.seeds {
-        let planned = contenders.last().and_then(|ours| planned(ours, race.pods, *seed));
+        let ours = contenders.last();
+        let planned = ours.and_then(|ours| planned(ours, &mixed::pending(race.pods, *seed)));
+        let left_over = race.scale_in.and_then(|share| {
+            let left_over = scale_in::left_over(&mixed::deployments(race.pods, *seed), share);
+            ours.and_then(|ours| self::planned(ours, &left_over))
+        });
         for contender in &contenders {
             let mut row = one(&upstream, contender, race, *seed)
                 .with_context(|| format!("{} on mixed-{}-{seed}", contender.name, race.pods))?;
             (row.planned_usd_h, row.bound_usd_h) = planned.unzip();
+            if let Some(settled) = &mut row.scale_in {
+                settled.bound_usd_h = left_over.map(|(_, bound)| bound);
+            }
             show(&row, race.json)?;
         }
     }
@@ -127,10 +135,9 @@ pub(crate) fn run(race: &Race) -> Result<ExitCode> {
 }
 
 /// What our engine says of a workload when all its pods are pending at once: the price of its plan, and the lower bound.
-fn planned(ours: &Contender, pods: u64, seed: u64) -> Option<(f64, f64)> {
-    let file = std::env::temp_dir().join(format!("mixed-{pods}-{seed}-{}.json", std::process::id()));
-    let snapshot = serde_json::to_vec(&mixed::pending(pods, seed)).ok()?;
-    std::fs::write(&file, snapshot).ok()?;
+fn planned(ours: &Contender, pending: &workloads::Snapshot) -> Option<(f64, f64)> {
+    let file = std::env::temp_dir().join(format!("{}-{}.json", pending.name(), std::process::id()));
+    std::fs::write(&file, serde_json::to_vec(pending).ok()?).ok()?;
     let mut command = Command::new(&ours.program);
     command.args(["plan", "--output", "json", "--from"]).arg(&file);
     let answer = command.output();
@@ -229,7 +236,7 @@ fn one(upstream: &Upstream, contender: &Contender, race: &Race, seed: u64) -> Re
     let usd_h = price(&nodes)?;
     let scale_in = race
         .scale_in
-        .map(|share| scale_in::run(&cluster, &mut started.process, &deployments, share));
+        .map(|share| scale_in::run(&cluster, &mut started.process, &deployments, share, usd_h));
     Ok(Row {
         controller: contender.name.clone(),
         workload: format!("mixed-{pods}-{seed}"),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use disruption::{Facts, Method, Options, ask};
 use serde::Serialize;
 
@@ -55,6 +55,8 @@ pub fn measure(input: &Input, runs: u32, threads: usize, with_reference: bool) -
     } else {
         None
     };
+    let is_full = pass.as_ref().is_some_and(|pass| pass.commands.is_empty());
+    ensure!(is_full, "something was found before every candidate was looked at");
     Ok(Row {
         nodes: input.snapshot.objects().nodes.len(),
         pods: input.snapshot.objects().pods.len(),

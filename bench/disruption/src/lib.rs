@@ -4,3 +4,4 @@ pub mod bench;
 pub mod differential;
 pub mod input;
 pub mod reference;
+pub mod scale_in;

@@ -4,11 +4,15 @@ use std::{ops::Range, process::ExitCode};
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
+use disruption::{Command, Consolidation};
 use disruption_bench::{
     bench,
     differential::{self, Verdict},
     input::Input,
+    scale_in::{self, Placing, Scenario, Settled},
 };
+use model::price::Price;
+use packing::Packing;
 
 /// Our decisions on which nodes go, beside upstream's.
 #[derive(Parser)]
@@ -49,6 +53,21 @@ struct Bench {
     /// Threads of ours
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Instead: plays mixed workloads after a 60 % scale-in until nothing is left to do, ours and upstream's algorithm
+    #[arg(long)]
+    scale_in: bool,
+    /// Pods before the scale-in
+    #[arg(long, default_value_t = 500)]
+    pods: u64,
+    /// Which workloads are scaled in: 1..4, the end excluded
+    #[arg(long, default_value = "1..4", value_parser = seeds)]
+    seeds: Range<u64>,
+    /// Pods land where the plan has them, not where kube-scheduler's stand-in puts them
+    #[arg(long)]
+    as_planned: bool,
+    /// Tells every command of a scale-in
+    #[arg(long)]
+    commands: bool,
     /// Rows as JSON
     #[arg(long)]
     json: bool,
@@ -63,6 +82,7 @@ fn seeds(text: &str) -> Result<Range<u64>> {
 fn main() -> Result<ExitCode> {
     match Cli::parse().task {
         Task::Differential(args) => compare(&args),
+        Task::Bench(args) if args.scale_in => play(&args).map(|()| ExitCode::SUCCESS),
         Task::Bench(args) => measure(&args).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -120,4 +140,71 @@ fn measure(args: &Bench) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Both ways to buy the fleet, both ways to look after it.
+#[expect(clippy::print_stdout, reason = "a command's answer")]
+fn play(args: &Bench) -> Result<()> {
+    if !args.json {
+        println!("{HEAD}");
+    }
+    let placing = if args.as_planned {
+        Placing::AsPlanned
+    } else {
+        Placing::StandIn
+    };
+    for seed in args.seeds.clone() {
+        for fleet in [Packing::Faithful, Packing::Cheapest] {
+            for consolidation in [Consolidation::Faithful, Consolidation::Cheapest] {
+                let scenario = Scenario {
+                    pods: args.pods,
+                    seed,
+                    fleet,
+                    consolidation,
+                    placing,
+                };
+                let hear = |command: &Command, price: Price| {
+                    if args.commands {
+                        println!(
+                            "  {price}: {:?} {} saves {}",
+                            command.method,
+                            command.text(),
+                            command.saving
+                        );
+                    }
+                };
+                let settled = scale_in::play(&scenario, hear)
+                    .with_context(|| format!("{} pods, seed {seed}, {consolidation:?}", args.pods))?;
+                if args.json {
+                    println!("{}", serde_json::to_string(&settled)?);
+                } else {
+                    println!("{}", row(&settled));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+const HEAD: &str = "pods  seed  fleet     decides   before $/h  settled $/h   bound $/h  ratio  nodes  launched  rounds  moved  pending  moved per $  commands";
+
+fn row(settled: &Settled) -> String {
+    format!(
+        "{:>4}  {:>4}  {:<8}  {:<8}  {:>10.4}  {:>11.4}  {:>10.4}  {:>5.3}  {:>5}  {:>8}  {:>6}  {:>5}  {:>7}  {:>11.1}  {:?}",
+        settled.pods,
+        settled.seed,
+        settled.fleet,
+        settled.consolidation,
+        settled.before_usd_h,
+        settled.settled_usd_h,
+        settled.bound_usd_h,
+        settled.ratio,
+        settled.nodes,
+        settled.launched,
+        settled.rounds,
+        settled.pods_moved,
+        settled.pods_pending,
+        settled.pods_per_usd,
+        settled.commands
+    )
 }

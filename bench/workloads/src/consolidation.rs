@@ -138,7 +138,7 @@ fn smallest<'a>(catalogue: &'a [InstanceType], slot: &Slot) -> Option<&'a Instan
 }
 
 /// Which of a Deployment's pods are left: as many as it was scaled in to, chosen by the seed.
-fn scale_in(deployment: &Deployment, rng: &mut Rng) -> Vec<bool> {
+pub(crate) fn scale_in(deployment: &Deployment, rng: &mut Rng) -> Vec<bool> {
     let mut stay = Vec::new();
     let (mut wanted, mut left) = (deployment.scaled_in, deployment.replicas);
     while left > 0 {

@@ -11,6 +11,7 @@ pub mod gorand;
 pub mod mixed;
 pub mod object;
 pub mod performance;
+pub mod placed;
 pub mod quantity;
 pub mod random;
 pub mod regression;

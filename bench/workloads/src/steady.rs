@@ -55,13 +55,17 @@ fn compute(catalogue: &[InstanceType], cores: u64) -> Option<&InstanceType> {
     catalogue.iter().filter(fits).min_by_key(|it| it.memory_mi)
 }
 
-/// Requests that leave less free than the smallest of them asks for.
+/// Millicores left free on every node: less than the smallest pod of the smallest node asks for, or that pod would have
+/// room on a large one.
+const FREE: u64 = 90;
+
+/// Requests that leave next to nothing free.
 fn shares(whole: u64, count: u64, rng: &mut Rng) -> Vec<u64> {
     let usual = whole / count;
     let mut shares: Vec<u64> = (0..count).map(|_| usual - rng.below(usual / 4 + 1)).collect();
     let free = whole - shares.iter().sum::<u64>();
     if let Some(first) = shares.first_mut() {
-        *first += free.saturating_sub(usual / 2);
+        *first += free.saturating_sub(FREE);
     }
     shares
 }
@@ -73,11 +77,13 @@ mod tests {
     #[test]
     fn a_steady_fleet_has_no_room_for_another_pod() {
         let mut rng = Rng::new(1);
+        let (mut smallest, mut most_free) = (u64::MAX, 0);
         for whole in [3900, 7900, 15900, 31900] {
             let shares = shares(whole, 20, &mut rng);
-            let free = whole - shares.iter().sum::<u64>();
-            assert!(shares.iter().all(|share| *share > free), "{shares:?} leave {free}");
+            most_free = most_free.max(whole - shares.iter().sum::<u64>());
+            smallest = smallest.min(*shares.iter().min().unwrap());
         }
+        assert!(smallest > most_free, "{smallest} fits into {most_free}");
     }
 
     #[test]

@@ -1,31 +1,32 @@
-//! Several nodes into several that are cheaper: the move upstream does not have, tried when its own moves find nothing.
+//! Several nodes into several that are cheaper: the move upstream does not have.
 //!
-//! Nodes are ranked by what they cost beyond what their pods are worth; growing prefixes of the rankings are taken away
-//! in thought. What is left of the disturbance must be worth it: a score of a tenth on the policy Balanced's scale, and a
-//! twentieth of the price that goes.
+//! Which nodes go together is searched in memory ([`search`]); the best sets are planned in every way there is and
+//! rehearsed. What it saves must be worth what it disturbs: a score of a tenth on the policy Balanced's scale, and a
+//! twentieth of the price that goes. It gives way to a move of upstream's own that is worth as much.
 
-use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
+mod search;
+
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT};
 use model::{
-    instance_type::{InstanceType, Offering, worst_launch_price},
-    object::{InstanceTypeName, NodeClaim, NodeName, NodePoolName},
+    instance_type::{Offering, worst_launch_price},
+    object::{InstanceTypeName, NodeClaim},
     plan::{Plan, PlannedClaim},
     price::Price,
-    quantity::Quantity,
     requirement::Requirements,
-    resources::ResourceList,
     snapshot::Snapshot,
     vocabulary::Vocabulary,
 };
-use packing::Packing;
+use packing::{Way, cost::Variant};
+use scheduler::rehearsal::Rehearsal;
 
+use self::search::Search;
 use crate::{
     balanced::Totals,
     candidate::Candidate,
     command::{Command, Replacement, Saving},
     cost::Cost,
-    eligible::quiet_at,
     guard,
     method::Method,
     refusal::Rule,
@@ -38,14 +39,20 @@ use crate::{
 const LEAST_SCORE: i128 = 10;
 /// What is left after a move costs at most so many percent of what went.
 const MOST_LEFT_PERCENT: u128 = 95;
-/// How many nodes go together at most.
-const MOST_TOGETHER: usize = 100;
-/// So many sets, the best by a quick look, are planned with every algorithm there is.
-const MOST_PLANNED: usize = 4;
+/// So many of the sets a search found are planned in every way there is, and rehearsed.
+const MOST_PLANNED: usize = 3;
 
-/// The set of nodes whose going saves most for what it disturbs, with the nodes that come instead.
-pub(crate) fn decide(world: &World<'_>, stage: &Stage, totals: &Totals, draft: &mut Draft, candidates: Vec<Candidate>) {
-    let mut purse = draft.purse();
+/// The set of nodes whose going saves most for what it disturbs, with the nodes that come instead. `rivals` are moves of
+/// upstream's own that could be made instead: the search begins from them, too.
+pub(crate) fn decide(
+    world: &World<'_>,
+    stage: &Stage,
+    totals: &Totals,
+    draft: &mut Draft,
+    candidates: Vec<Candidate>,
+    rivals: &[Command],
+) {
+    let purse = draft.purse();
     let offered = candidates.len();
     let open: Vec<Candidate> = candidates
         .into_iter()
@@ -55,39 +62,37 @@ pub(crate) fn decide(world: &World<'_>, stage: &Stage, totals: &Totals, draft: &
     if open.is_empty() || is_unsettled(world) || stage.consolidation(world.snapshot).has_no_pools() {
         return;
     }
-    let mut best: Option<Command> = None;
-    for set in promising(world, stage, draft, &open) {
-        let mut spent = purse.clone();
-        if !set.iter().all(|candidate| spent.take(&candidate.node_pool)) {
-            continue;
-        }
-        if let Ok(command) = repacked(world, stage, totals, &set)
-            && best.as_ref().is_none_or(|best| is_better(world, &command, best))
-        {
-            best = Some(command);
-        }
-    }
-    purse = draft.purse();
+    let mut search = Search::new(world, stage, &open, purse);
+    let sets = search.sets(rivals);
+    draft.work += search.work();
+    let found = sets
+        .iter()
+        .take(MOST_PLANNED)
+        .filter_map(|set| repacked(world, stage, totals, set).ok());
+    let best = found.max_by_key(|found| found.worth);
+    let fleet = Fleet::of(world);
     match best {
-        Some(command)
-            if command
-                .candidates
-                .iter()
-                .all(|candidate| purse.take(&candidate.node_pool)) =>
-        {
-            draft.commands.push(command);
+        Some(best) if rivals.iter().all(|rival| best.worth > fleet.worth_of(rival)) => {
+            draft.commands.push(best.command)
         }
-        _ => draft.settle(world, is_constrained),
+        Some(_) => {}
+        None => draft.settle(world, is_constrained || search.is_cut_short()),
     }
 }
 
-/// While pods wait or nodes go, the fleet is not what it will be.
+/// A move that may be made, and what it is worth once kube-scheduler has placed the pods.
+pub(crate) struct Repacked {
+    pub(crate) command: Command,
+    worth: i128,
+}
+
+/// While pods wait or move, the fleet is not what it will be.
 fn is_unsettled(world: &World<'_>) -> bool {
-    let is_leaving = world
+    let is_moving = world
         .machines
         .iter()
-        .any(|machine| machine.member.is_managed() && machine.member.is_leaving());
-    is_leaving || world.snapshot.provisionable_pods().next().is_some()
+        .any(|machine| machine.member.is_managed() && machine.member.is_leaving() && !machine.reschedulable.is_empty());
+    is_moving || world.snapshot.provisionable_pods().next().is_some()
 }
 
 /// What the whole fleet costs, and what there is to disturb.
@@ -112,162 +117,12 @@ impl Fleet {
         let least = i128::from(cost.units()).saturating_mul(self.price) / self.cost.max(1) / LEAST_SCORE;
         saving - least
     }
-}
 
-fn is_better(world: &World<'_>, command: &Command, than: &Command) -> bool {
-    let fleet = Fleet::of(world);
-    let worth = |command: &Command| {
-        let cost = command
-            .candidates
-            .iter()
-            .map(|candidate| candidate.reschedule_cost)
-            .sum();
-        fleet.worth(command.saving.0, cost)
-    };
-    worth(command) > worth(than)
-}
-
-/// The sets that look best after a quick look: all pods have a place, upstream's way, and that is cheaper; and the
-/// longest prefixes whatever they look like, because a better plan may need room to work with.
-fn promising(world: &World<'_>, stage: &Stage, draft: &mut Draft, candidates: &[Candidate]) -> Vec<Vec<Candidate>> {
-    let (fleet, rules, moves) = (Fleet::of(world), Rules::of(world), trial::moves(world));
-    let mut simulator = stage.consolidation(world.snapshot).simulator();
-    let mut looked: Vec<(i128, Vec<Candidate>)> = Vec::new();
-    let mut longest: Vec<Vec<Candidate>> = Vec::new();
-    for ranking in rankings(world, candidates) {
-        for length in lengths(ranking.len()) {
-            let Some(set) = ranking.get(..length) else { continue };
-            let work: usize = set.iter().map(|candidate| candidate.reschedulable.len()).sum();
-            draft.work += work as u64;
-            if draft.work > world.options.work {
-                break;
-            }
-            let removed: Price = set.iter().map(|candidate| candidate.price).sum();
-            let after = simulator.ask(&trial::names(set), &moves, |after| {
-                trial::outcome(after, rules, Words::Unwanted).ok()?;
-                Some(after.plan().price())
-            });
-            if let Ok(Some(after)) = after {
-                let cost = set.iter().map(|candidate| candidate.reschedule_cost).sum();
-                looked.push((fleet.worth(Saving::between(removed, after).0, cost), set.to_vec()));
-            }
-        }
-        longest.push(ranking.into_iter().take(MOST_TOGETHER).collect());
+    /// What a command is worth if all pods go where it has them.
+    fn worth_of(&self, command: &Command) -> i128 {
+        let costs = command.candidates.iter().map(|candidate| candidate.reschedule_cost);
+        self.worth(command.saving.0, costs.sum())
     }
-    looked.sort_by_key(|(worth, set)| (std::cmp::Reverse(*worth), set.len()));
-    let mut sets: Vec<Vec<Candidate>> = Vec::new();
-    for set in looked.into_iter().map(|(_, set)| set).take(MOST_PLANNED).chain(longest) {
-        if !sets.iter().any(|known| is_same_set(known, &set)) {
-            sets.push(set);
-        }
-    }
-    sets
-}
-
-fn is_same_set(a: &[Candidate], b: &[Candidate]) -> bool {
-    let sorted = |set: &[Candidate]| {
-        let mut names = trial::names(set);
-        names.sort();
-        names
-    };
-    a.len() == b.len() && sorted(a) == sorted(b)
-}
-
-/// One by one up to six, then by a quarter more each time.
-fn lengths(most: usize) -> Vec<usize> {
-    let most = most.min(MOST_TOGETHER);
-    let mut lengths = Vec::new();
-    let mut length = 1;
-    while length < most {
-        lengths.push(length);
-        length += (length / 4).max(1);
-    }
-    lengths.push(most);
-    lengths
-}
-
-/// By waste, by waste for what is disturbed, by the share of the price that is waste.
-fn rankings(world: &World<'_>, candidates: &[Candidate]) -> Vec<Vec<Candidate>> {
-    let rates = Rates::of(world);
-    let waste: BTreeMap<&NodeName, i128> = candidates
-        .iter()
-        .map(|candidate| (&candidate.node, rates.waste(candidate)))
-        .collect();
-    let of = |candidate: &Candidate| waste.get(&candidate.node).copied().unwrap_or(0);
-    let by = |order: &dyn Fn(&Candidate, &Candidate) -> Ordering| {
-        let mut ranking = candidates.to_vec();
-        ranking.sort_by(|a, b| order(b, a).then_with(|| a.node.cmp(&b.node)));
-        ranking
-    };
-    let fraction = |a: (i128, i128), b: (i128, i128)| a.0.saturating_mul(b.1).cmp(&b.0.saturating_mul(a.1));
-    vec![
-        by(&|a, b| of(a).cmp(&of(b))),
-        by(&|a, b| {
-            let cost = |candidate: &Candidate| i128::from(candidate.reschedule_cost.units());
-            fraction((of(a), cost(a)), (of(b), cost(b)))
-        }),
-        by(&|a, b| {
-            let price = |candidate: &Candidate| i128::from(candidate.price.picos()).max(1);
-            fraction((of(a), price(a)), (of(b), price(b)))
-        }),
-    ]
-}
-
-/// The lowest price at which each pool sells a unit of a resource: no node hosts pods for less.
-struct Rates {
-    /// Price and amount, by pool and resource.
-    pools: BTreeMap<NodePoolName, BTreeMap<Arc<str>, (u128, u128)>>,
-}
-
-/// The resources that machines are paid for.
-const PAID: [&str; 2] = ["cpu", "memory"];
-
-impl Rates {
-    fn of(world: &World<'_>) -> Self {
-        let pools = world.types.iter().map(|(pool, types)| {
-            let mut rates: BTreeMap<Arc<str>, (u128, u128)> = BTreeMap::new();
-            for it in types.values() {
-                lower(&mut rates, it);
-            }
-            (pool.clone(), rates)
-        });
-        Self { pools: pools.collect() }
-    }
-
-    /// What a node costs beyond what its pods are worth.
-    fn waste(&self, candidate: &Candidate) -> i128 {
-        let mut requests = ResourceList::default();
-        for pod in &candidate.reschedulable {
-            requests.add(&pod.spec.resources().requests());
-        }
-        let rates = self.pools.get(&candidate.node_pool);
-        let worth = PAID.iter().filter_map(|name| {
-            let (price, amount) = rates?.get(*name)?;
-            Some(amount_of(requests.amount(name)) * price / (*amount).max(1))
-        });
-        let worth = i128::try_from(worth.max().unwrap_or(0)).unwrap_or(i128::MAX);
-        i128::from(candidate.price.picos()) - worth
-    }
-}
-
-fn lower(rates: &mut BTreeMap<Arc<str>, (u128, u128)>, it: &InstanceType) {
-    let available = it.offerings.iter().filter(|offering| offering.is_available);
-    let Some(price) = available.map(|offering| u128::from(offering.price.picos())).min() else {
-        return;
-    };
-    let allocatable = it.allocatable();
-    for name in PAID {
-        let amount = amount_of(allocatable.amount(name));
-        let rate = rates.entry(name.into()).or_insert((price, amount));
-        if price * rate.1 < rate.0 * amount {
-            *rate = (price, amount);
-        }
-    }
-}
-
-/// In units small enough to tell pods apart and large enough not to overflow.
-fn amount_of(quantity: Quantity) -> u128 {
-    u128::try_from(quantity.milli_value().max(0)).unwrap_or(0)
 }
 
 /// The best plan without these nodes, if it is worth it.
@@ -276,21 +131,18 @@ pub(crate) fn repacked(
     stage: &Stage,
     totals: &Totals,
     candidates: &[Candidate],
-) -> Result<Command, Rule> {
+) -> Result<Repacked, Rule> {
     // The same set is the same command, whichever ranking it comes from.
     let mut candidates = candidates.to_vec();
     candidates.sort_by(|a, b| a.node.cmp(&b.node));
     let removed: Price = candidates.iter().map(|candidate| candidate.price).sum();
-    let quick = quick_plan(world, stage, &candidates);
-    let thorough = thorough_plan(world, &candidates);
-    let plan = match (quick, thorough) {
-        (Ok(quick), Some(thorough)) if quick.price() <= thorough.price() => quick,
-        (_, Some(thorough)) => thorough,
-        (quick, None) => quick?,
-    };
+    let (plan, realised) = best_plan(world, stage, &candidates)?;
     let saving = Saving::between(removed, plan.price());
     let cost: Cost = candidates.iter().map(|candidate| candidate.reschedule_cost).sum();
-    if Fleet::of(world).worth(saving.0, cost) < 0 || saving.0 <= 0 {
+    // kube-scheduler spends the plan: what is left of the saving then must still be worth it.
+    let kept = Saving::between(removed, realised);
+    let worth = Fleet::of(world).worth(kept.0, cost);
+    if worth < 0 || kept.0 <= 0 || kept.0.saturating_mul(2) < saving.0 {
         return Err(Rule::NotCheaper);
     }
     let claims = affordable(world, &plan, removed)?;
@@ -313,31 +165,64 @@ pub(crate) fn repacked(
     };
     match guard::check(world, &command) {
         Some(rule) => Err(rule),
-        None => Ok(command),
+        None => Ok(Repacked { command, worth }),
     }
 }
 
-/// Upstream's way.
-fn quick_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate]) -> Result<Plan, Rule> {
+/// The plan that comes to least once it is carried out, and what that is. All nodes are up before the first pod moves, and
+/// kube-scheduler places pods as it likes: so every plan is rehearsed.
+fn best_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate]) -> Result<(Plan, Price), Rule> {
+    let without = without(world, candidates);
+    let mut rehearsal = Rehearsal::new(&without);
+    let (mut best, mut refused): (Option<(Plan, Price)>, _) = (None, Rule::NotCheaper);
+    for way in WAYS {
+        let plan = match quick_plan(world, stage, candidates, way) {
+            Ok(plan) => plan,
+            Err(rule) => {
+                refused = rule;
+                continue;
+            }
+        };
+        let pending = rehearsal.rehearse(&plan).pending.len();
+        let realised = plan.price() + leftovers(&plan, pending);
+        if best.as_ref().is_none_or(|(_, known)| realised < *known) {
+            best = Some((plan, realised));
+        }
+    }
+    best.ok_or(refused)
+}
+
+/// The ways to place pods that are tried.
+const WAYS: [Way; 5] = {
+    const fn cheap(variant: Variant) -> Way {
+        Way::Cheap { variant, passes: 4 }
+    }
+    [
+        cheap(Variant::Mixed),
+        cheap(Variant::OneRatio),
+        cheap(Variant::SmallNodes),
+        cheap(Variant::OneRatioSmallNodes),
+        Way::Faithful,
+    ]
+};
+
+/// What pods that find no room where they were to go will cost: twice what a pod of the plan costs, for they get nodes that
+/// were not planned together.
+fn leftovers(plan: &Plan, pending: usize) -> Price {
+    let pods = plan.claims.iter().map(|claim| claim.pods.len()).sum::<usize>().max(1);
+    let share = u128::from(plan.price().picos()) * 2 * pending as u128 / pods as u128;
+    Price::from_picos(u64::try_from(share).unwrap_or(u64::MAX))
+}
+
+/// With one algorithm.
+fn quick_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate], way: Way) -> Result<Plan, Rule> {
     let rules = Rules::of(world);
     let mut simulator = stage.consolidation(world.snapshot).simulator();
-    let asked = simulator.ask(&trial::names(candidates), trial::moves(world), |after| {
+    let asked = simulator.ask_by(way, &trial::names(candidates), trial::moves(world), |after| {
         trial::outcome(after, rules, Words::Wanted).map_err(Rule::Unschedulable)?;
         Ok(after.plan())
     });
     asked.map_err(|_| Rule::Leaving)?
-}
-
-/// With every algorithm there is; none when it leaves a pod without a place, or relies on nodes it must not rely on.
-fn thorough_plan(world: &World<'_>, candidates: &[Candidate]) -> Option<Plan> {
-    let options = packing::Options {
-        packing: Packing::Cheapest,
-        is_consolidation: true,
-        ..packing::Options::default()
-    };
-    let plan = packing::plan(&without(world, candidates), &options);
-    let is_sound = plan.unplaced.is_empty() && plan.existing.iter().all(|node| is_settled(world, &node.name));
-    is_sound.then_some(plan)
 }
 
 /// The snapshot in which these nodes go.
@@ -356,21 +241,6 @@ fn without(world: &World<'_>, candidates: &[Candidate]) -> Snapshot {
     world
         .snapshot
         .overlaid(|objects| objects.node_claims = objects.node_claims.with(going))
-}
-
-/// Whether a node is up, and has been quiet for long enough to take pods of others.
-fn is_settled(world: &World<'_>, node: &NodeName) -> bool {
-    let at = world.machines.binary_search_by(|machine| machine.name.cmp(node));
-    let Some(machine) = at.ok().and_then(|at| world.machines.get(at)) else {
-        return false;
-    };
-    let pool = machine.node_pool().and_then(|pool| world.pool(&pool));
-    let quiet = machine
-        .member
-        .claim
-        .zip(pool)
-        .and_then(|(claim, pool)| quiet_at(claim, pool));
-    machine.member.is_initialized() && quiet.is_none_or(|quiet| quiet <= world.now)
 }
 
 /// The claims with only those types that keep the saving whatever is launched.
@@ -415,12 +285,16 @@ fn narrowed(
             .filter(|it: &&Offering| it.is_launchable(vocabulary));
         worst_launch_price(launchable, &requirements, vocabulary).is_some_and(|worst| worst <= limit)
     };
-    let kept = claim.options.filtered(is_affordable);
+    // A spot node that cannot be had is worse than one that is a little dearer.
+    let first: BTreeSet<&InstanceTypeName> = claim.options.iter().take(SPOT_FLEXIBILITY).collect();
+    if is_spot && first.len() < SPOT_FLEXIBILITY {
+        return Err(Rule::SpotFlexibility(first.len()));
+    }
+    let kept = claim
+        .options
+        .filtered(|name| (is_spot && first.contains(name)) || is_affordable(name));
     if kept.is_empty() || claim.min_types.is_some_and(|least| kept.len() < least as usize) {
         return Err(Rule::NotCheaper);
-    }
-    if is_spot && kept.len() < SPOT_FLEXIBILITY {
-        return Err(Rule::SpotFlexibility(kept.len()));
     }
     narrowed.options = kept;
     Ok(narrowed)

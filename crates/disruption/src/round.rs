@@ -87,7 +87,8 @@ pub fn decide(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timest
         return round;
     }
     for method in Method::ALL.into_iter().filter(|method| is_asked(&world, *method)) {
-        let mut pass = asked(&world, &stage, method);
+        let mut pass = asked(&world, &stage, method, &[]);
+        let rival = rival(&world, &stage, &pass);
         round.work += pass.work;
         round.evaluated += pass.evaluated;
         round.commands = std::mem::take(&mut pass.commands);
@@ -96,6 +97,11 @@ pub fn decide(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timest
             round.rotation.waiting.clone_from(&pass.waiting);
         }
         round.passes.push(pass);
+        if let Some(mut better) = rival {
+            round.work += better.work;
+            round.commands = std::mem::take(&mut better.commands);
+            round.passes.push(better);
+        }
         if !round.commands.is_empty() {
             break;
         }
@@ -104,10 +110,28 @@ pub fn decide(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timest
     round
 }
 
+/// What m → n replacement would rather do than what one of upstream's own moves found: only what is worth more.
+fn rival(world: &World<'_>, stage: &Stage, pass: &Pass) -> Option<Pass> {
+    let is_consolidation = matches!(
+        pass.method,
+        Method::MultiNodeConsolidation | Method::SingleNodeConsolidation
+    );
+    if !is_consolidation || pass.commands.is_empty() || !is_asked(world, Method::Repack) {
+        return None;
+    }
+    let better = asked(world, stage, Method::Repack, &pass.commands);
+    (!better.commands.is_empty()).then_some(better)
+}
+
 /// Asks one method, whatever the others would find.
 pub fn ask(method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Pass {
     let marked = with_marks(snapshot, facts, now);
-    asked(&World::new(&marked, facts, options, now), &Stage::default(), method)
+    asked(
+        &World::new(&marked, facts, options, now),
+        &Stage::default(),
+        method,
+        &[],
+    )
 }
 
 /// What would come of taking exactly these nodes by consolidation, whatever the budgets and the other candidates: the
@@ -145,7 +169,8 @@ fn is_asked(world: &World<'_>, method: Method) -> bool {
     }
 }
 
-fn asked(world: &World<'_>, stage: &Stage, method: Method) -> Pass {
+/// Asks a method; `rivals` are what m → n replacement has to be better than.
+fn asked(world: &World<'_>, stage: &Stage, method: Method, rivals: &[Command]) -> Pass {
     let mut refusals = Vec::new();
     let (all, mine) = candidates(world, method, &mut refusals);
     let mut draft = Draft {
@@ -167,7 +192,7 @@ fn asked(world: &World<'_>, stage: &Stage, method: Method) -> Pass {
             Method::SingleNodeConsolidation => {
                 consolidation::single(world, stage, &Totals::of(world, &all), &mut draft, mine);
             }
-            Method::Repack => repack::decide(world, stage, &Totals::of(world, &all), &mut draft, mine),
+            Method::Repack => repack::decide(world, stage, &Totals::of(world, &all), &mut draft, mine, rivals),
         }
     }
     draft.pass(eligible)

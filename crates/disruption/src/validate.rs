@@ -71,11 +71,16 @@ pub fn validate(
             Ok(command.clone())
         }
         Method::Repack => {
-            all_there(command, &current)?;
+            // What is left of it is planned anew, so nodes that emptied in the meantime need not be there.
+            if current.is_empty() {
+                return Err(Invalid::Churn(command.candidates.len()));
+            }
             within_budgets(&world, &current)?;
             let (all, _) = candidates(&world, command.method, &mut Vec::new());
             let again = repack::repacked(&world, &Stage::default(), &Totals::of(&world, &all), &current);
-            again.map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
+            again
+                .map(|again| again.command)
+                .map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
         }
         Method::MultiNodeConsolidation | Method::SingleNodeConsolidation => {
             all_there(command, &current)?;

@@ -39,7 +39,7 @@ use model::{
 
 pub use options::{Options, Packing, ReservedMode, Steering};
 pub use portfolio::{Contender, Realised, Report};
-pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode};
+pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode, Way, Worth};
 pub use run::Work;
 pub use run::replay::{Disagreement, Place, Step};
 pub use warm::{Step as PlanStep, Warm};

@@ -3,6 +3,8 @@
 //! A simulation costs in proportion to the pods that move, not to the cluster: it starts from counts and rooms that were
 //! worked out once, and takes back what it did.
 
+mod cheaper;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -33,6 +35,8 @@ use crate::{
     space::StateId,
     supply::{StateNode, members},
 };
+
+pub use self::cheaper::{Way, Worth};
 
 /// A cluster ready to be asked about.
 #[derive(Debug)]
@@ -189,6 +193,17 @@ impl<'p> Simulator<'p> {
         moves: impl Fn(&Pod) -> bool,
         look: impl FnOnce(&mut Aftermath<'_, 'p>) -> T,
     ) -> Result<T, UnknownNode> {
+        self.ask_by(Way::Faithful, nodes, moves, look)
+    }
+
+    /// The same, with the pods placed in another way.
+    pub fn ask_by<T>(
+        &mut self,
+        way: Way,
+        nodes: &[NodeName],
+        moves: impl Fn(&Pod) -> bool,
+        look: impl FnOnce(&mut Aftermath<'_, 'p>) -> T,
+    ) -> Result<T, UnknownNode> {
         let prepared = self.prepared;
         let pods = &prepared.problem.pods;
         let mut queue = std::mem::take(&mut self.queue);
@@ -207,7 +222,7 @@ impl<'p> Simulator<'p> {
         let moved = queue.len() - prepared.pending.len();
         let rank = |pod: &u32| prepared.ranks[*pod as usize];
         queue.make_contiguous().sort_unstable_by_key(rank);
-        self.run.empty(&mut queue);
+        cheaper::place(&mut self.run, &mut queue, way);
         let mut aftermath = Aftermath {
             run: &mut self.run,
             prices: &mut self.prices,
@@ -277,6 +292,13 @@ impl Aftermath<'_, '_> {
             found.extend(relying.map(|entry| (node, &entry.pod)));
         }
         found
+    }
+
+    /// What the nodes to be launched cost an hour at the cheapest launch of each.
+    pub fn price(&mut self) -> Price {
+        let claims = 0..self.claims();
+        let cheapest = |claim| self.choices(claim).types.first().and_then(|priced| priced.cheapest);
+        claims.filter_map(cheapest).sum()
     }
 
     /// The pods of a node to be launched.

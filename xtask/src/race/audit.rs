@@ -40,11 +40,15 @@ struct ObjectRef {
 impl Writes {
     pub(super) fn read(log: &Path) -> Result<Self> {
         let file = File::open(log).with_context(|| format!("opening {}", log.display()))?;
-        let lines = BufReader::new(file).lines();
+        let lines = BufReader::new(file).lines().collect::<std::io::Result<Vec<_>>>()?;
         let mut parsed = Vec::new();
-        for line in lines {
-            let line = line?;
-            parsed.push(serde_json::from_str(&line).with_context(|| format!("reading {line}"))?);
+        for (at, line) in lines.iter().enumerate() {
+            match serde_json::from_str(line) {
+                Ok(line) => parsed.push(line),
+                // The server is still writing it.
+                Err(_) if at + 1 == lines.len() => {}
+                Err(error) => return Err(error).with_context(|| format!("reading {line}")),
+            }
         }
         Ok(Self::of(&parsed))
     }

@@ -10,6 +10,7 @@ mod sale;
 use std::collections::{BTreeMap, VecDeque};
 
 use model::{bitset::BitSet, vocabulary::ValueId};
+use rustc_hash::FxHashMap;
 
 use self::{bonds::Bonds, sale::Sale};
 use super::{Amounts, Class, Packed, Place, Problem, Reach, Room, WIDTH, Zones};
@@ -60,6 +61,16 @@ pub(crate) fn for_bound(run: &mut Run<'_>, pods: &[u32]) -> Picture {
 }
 
 impl Picture {
+    /// Values of classes as values of pods, by pod; pods that are not in the picture have none.
+    #[expect(clippy::cast_sign_loss, reason = "prices are no less than nothing")]
+    pub(crate) fn of_pods(&self, values: &[f64]) -> FxHashMap<u32, u64> {
+        let of_class = |(pods, value): (&Vec<u32>, &f64)| {
+            let value = value.round() as u64;
+            pods.iter().map(move |pod| (*pod, value)).collect::<Vec<_>>()
+        };
+        self.pods.iter().zip(values).flat_map(of_class).collect()
+    }
+
     /// What a proposal means to the solver, and in which order pods are to be added; bins on nodes there are mean
     /// nothing, they were filled before.
     pub(crate) fn guides(&self, packed: &Packed) -> (Vec<Guide>, Vec<(usize, u32)>) {

@@ -95,6 +95,19 @@ pub fn portfolio(problem: &Problem, settings: &Settings) -> Portfolio {
     found
 }
 
+/// What a pod of each class is worth, in pico-dollars an hour: its cheapest share of any node, or what so many passes
+/// learn from that.
+pub(crate) fn worths(problem: &Problem, settings: &Settings, passes: usize) -> Vec<f64> {
+    let learnt = (passes > 0)
+        .then(|| portfolio(problem, settings).values.pop())
+        .flatten();
+    learnt.unwrap_or_else(|| {
+        let listed = prices(problem, Variant::Mixed, settings);
+        let space = Space::new(problem, |offer| listed[offer]);
+        per_class(&space, &values(&space))
+    })
+}
+
 struct Search<'a> {
     space: Space<'a>,
     settings: &'a Settings,
