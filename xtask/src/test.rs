@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{layers, run, tidy};
+use crate::{conformance, layers, run, tidy};
 
 /// How many tests ended how, read from the closing lines of `cargo test`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,14 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
             "not run: they build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok, which needs Go.",
         );
         say("Install Go 1.26 or newer and run `cargo xtask test` again.");
-    } else if !on_a_control_plane(&mut tally)? {
-        broken.push("tests on a real control plane");
+    } else {
+        if !on_a_control_plane(&mut tally)? {
+            broken.push("tests on a real control plane");
+        }
+        step("a shard of upstream's suites");
+        if !conforms(&mut tally)? {
+            broken.push("a shard of upstream's suites");
+        }
     }
 
     say(&format!("\n{}", closing(tally, skipped)));
@@ -73,6 +79,14 @@ fn on_a_control_plane(tally: &mut Tally) -> Result<bool> {
     rig::reference::program()?;
     let real = ["test", "--package", "e2e", "--locked", "--no-fail-fast"];
     tests(run::cargo().args(real), tally)
+}
+
+/// The longest specs of the suites wait for many minutes; this shard is chosen to be short.
+fn conforms(tally: &mut Tally) -> Result<bool> {
+    let conformance::Count { passed, failed } = conformance::shard()?;
+    tally.passed += passed as u64;
+    tally.failed += failed as u64;
+    Ok(failed == 0)
 }
 
 fn tests(command: &mut Command, tally: &mut Tally) -> Result<bool> {

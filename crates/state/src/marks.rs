@@ -2,7 +2,7 @@
 //! object.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -19,6 +19,8 @@ use crate::{Change, State, Transition};
 /// After this long without a change, consolidation looks again: prices and offers may have moved unseen.
 const CONSOLIDATION_REST: SignedDuration = SignedDuration::from_mins(5);
 const LEAST_NOMINATION: Duration = Duration::from_secs(10);
+/// So many claims that went are remembered by their names.
+const REMEMBERED: usize = 4096;
 
 /// All marks.
 #[derive(Debug, Default)]
@@ -28,6 +30,27 @@ pub(crate) struct Marks {
     nominated_until: FxHashMap<Text, Timestamp>,
     buffer_pods: BTreeMap<ProviderId, usize>,
     consolidation: Consolidation,
+    gone: GoneClaims,
+}
+
+/// The names of the last claims that went.
+#[derive(Debug, Default)]
+struct GoneClaims {
+    names: BTreeSet<Text>,
+    oldest_first: VecDeque<Text>,
+}
+
+impl GoneClaims {
+    fn insert(&mut self, name: &Text) {
+        if self.names.insert(name.clone()) {
+            self.oldest_first.push_back(name.clone());
+        }
+        if self.oldest_first.len() > REMEMBERED
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.names.remove(&oldest);
+        }
+    }
 }
 
 /// When the cluster last changed in a way that may make consolidation possible.
@@ -52,9 +75,10 @@ impl Marks {
         self.pending_disruption.contains(claim)
     }
 
-    pub(crate) fn forget_claim(&mut self, claim: &str) {
+    pub(crate) fn forget_claim(&mut self, claim: &Text) {
         self.to_be_deleted.remove(claim);
         self.pending_disruption.remove(claim);
+        self.gone.insert(claim);
     }
 
     pub(crate) fn forget_machine(&mut self, id: &Text) {
@@ -91,6 +115,11 @@ impl State {
         let name = known.metadata.name.clone();
         let is_new = !self.marks.to_be_deleted.contains(&name) && self.marks.pending_disruption.insert(name);
         is_new.then(|| self.remarked(&known))
+    }
+
+    /// Whether a claim of this name is among the last few thousand that went.
+    pub fn is_gone(&self, claim: &str) -> bool {
+        self.marks.gone.names.contains(claim)
     }
 
     /// The claims we marked for deletion, whether or not the API knows of it yet.

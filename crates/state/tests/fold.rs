@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::object::{Metadata, NodeName, Object, ObjectKey, Pod, ResourceVersion};
+use model::object::{Metadata, NodeClaim, NodeName, Object, ObjectKey, Pod, ResourceVersion};
 use proptest::prelude::*;
 use state::{Change, State};
 
@@ -451,6 +451,22 @@ fn object_without_a_version_is_taken_as_it_comes() {
     assert!(state.delete(&bound).is_some());
     assert_eq!(known(&state), None);
     assert_eq!(bound.metadata().name.as_ref(), "p");
+}
+
+#[test]
+fn names_of_the_last_claims_that_went_are_remembered() {
+    let mut state = State::default();
+    let claim = |at: usize| -> NodeClaim {
+        let metadata = serde_json::json!({ "name": format!("c{at}"), "uid": "u", "resourceVersion": "7" });
+        serde_json::from_value(serde_json::json!({ "metadata": metadata, "spec": { "requirements": [] } })).unwrap()
+    };
+    for at in 0..=4096 {
+        state.apply(claim(at));
+        assert!(!state.is_gone(&format!("c{at}")));
+        state.delete(&claim(at));
+    }
+    let gone = ["c0", "c1", "c4096", "c4097"].map(|name| state.is_gone(name));
+    assert_eq!(gone, [false, true, true, false]);
 }
 
 #[test]

@@ -14,9 +14,10 @@ use crate::run;
 /// Clusters side by side.
 const CLUSTERS: usize = 2;
 
-const SPECS: [&str; 13] = [
+const SUITES: [Suite; 2] = [Suite::Regression, Suite::Disruption];
+
+const REGRESSION: [&str; 12] = [
     "CapacityBuffer Anti-Affinity should respect pod anti-affinity between virtual buffer pods",
-    "CapacityBuffer NodePool Limits should not provision buffer capacity beyond NodePool CPU limit",
     "CapacityBuffer PodTemplateRef Provisioning should provision capacity when a buffer with podTemplateRef is applied",
     "CapacityBuffer ScalableRef Provisioning should recover when scalable ref is created after buffer",
     "DefaultTopologySpreadConstraints should provision a node per pod for a workload its owner is the selector for",
@@ -28,6 +29,12 @@ const SPECS: [&str; 13] = [
     "NodeClaim StandaloneNodeClaim should remove the cloudProvider NodeClaim when the cluster NodeClaim is deleted",
     "StaticCapacity Deprovisioning should scale down to zero",
     "StaticCapacity Provisioning should create static NodeClaim propagating all the NodePool spec details",
+];
+
+const DISRUPTION: [&str; 3] = [
+    "Drift Budgets should respect budgets for empty drift",
+    "Drift NodePool Drift Taints",
+    "Termination Emptiness should terminate an empty node",
 ];
 
 /// How many specs of the shard ended how.
@@ -43,8 +50,8 @@ pub(crate) struct Count {
 pub(crate) fn shard() -> Result<Count> {
     run::run(run::cargo().args(["build", "--quiet", "--locked", "--package", "dovetail"]))?;
     let program = std::env::current_exe()?.with_file_name("dovetail");
-    let upstream = Upstream::prepare(&[Suite::Regression])?;
-    let specs = chosen(&upstream.specs(&[Suite::Regression], None, None)?)?;
+    let upstream = Upstream::prepare(&SUITES)?;
+    let specs = chosen(&upstream.specs(&SUITES, None, None)?)?;
     let out = workspace().join("target/conformance/shard");
     std::fs::create_dir_all(&out)?;
     let count = specs.len();
@@ -62,15 +69,18 @@ pub(crate) fn shard() -> Result<Count> {
     })
 }
 
-/// The specs of the shard, as the suite has them.
+/// The specs of the shard, as the suites have them.
 fn chosen(all: &[Spec]) -> Result<Vec<Spec>> {
-    SPECS
-        .iter()
-        .map(|text| {
-            let found = all.iter().find(|spec| spec.text == *text);
+    let of = |suite: Suite| move |text| (suite, text);
+    let regression = REGRESSION.into_iter().map(of(Suite::Regression));
+    let disruption = DISRUPTION.into_iter().map(of(Suite::Disruption));
+    regression
+        .chain(disruption)
+        .map(|(suite, text)| {
+            let found = all.iter().find(|spec| spec.suite == suite && spec.text == text);
             found
                 .cloned()
-                .with_context(|| format!("the regression suite has no spec {text:?}"))
+                .with_context(|| format!("the {} suite has no spec {text:?}", suite.name()))
         })
         .collect()
 }
@@ -79,20 +89,25 @@ fn chosen(all: &[Spec]) -> Result<Vec<Spec>> {
 mod tests {
     use super::*;
 
-    fn spec(text: &str) -> Spec {
+    fn spec(suite: Suite, text: &str) -> Spec {
         Spec {
-            suite: Suite::Regression,
+            suite,
             description: "Regression".to_owned(),
             text: text.to_owned(),
         }
     }
 
     #[test]
-    fn shard_is_made_of_specs_that_the_suite_has() {
-        let mut all: Vec<_> = SPECS.map(spec).into();
-        all.push(spec("another"));
-        assert_eq!(chosen(&all).unwrap(), SPECS.map(spec));
-        let error = chosen(&[spec("another")]).unwrap_err();
-        assert!(error.to_string().contains("has no spec"), "{error}");
+    fn shard_is_made_of_specs_that_the_suites_have() {
+        let mut all: Vec<_> = REGRESSION.map(|text| spec(Suite::Regression, text)).into();
+        let error = chosen(&all).unwrap_err();
+        assert!(
+            error.to_string().contains("the disruption suite has no spec"),
+            "{error}"
+        );
+        all.extend(DISRUPTION.map(|text| spec(Suite::Disruption, text)));
+        let shard = all.clone();
+        all.push(spec(Suite::Disruption, REGRESSION[0]));
+        assert_eq!(chosen(&all).unwrap(), shard);
     }
 }

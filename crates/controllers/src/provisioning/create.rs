@@ -12,7 +12,7 @@ use model::{
     resources::ResourceName,
 };
 use runtime::ApiError;
-use state::LimitExceeded;
+use state::{LimitExceeded, State};
 
 use super::{buffer::is_stand_in, claim::Draft, tell};
 use crate::{Cluster, Problem};
@@ -61,7 +61,18 @@ pub(crate) fn problems(results: &[Result<NodeClaim, NotCreated>]) -> Option<Prob
     (!failed.is_empty()).then_some(Problem::Several(failed))
 }
 
+/// Whether a name is, or was lately, a claim's. A name that comes back with another machine behind it misleads everybody
+/// who knows claims by their names.
+pub(crate) fn is_taken(state: &State, name: &str) -> bool {
+    state.is_gone(name) || state.get::<NodeClaim>(&ObjectKey::cluster_scoped(name)).is_some()
+}
+
 async fn one(cluster: &Cluster, mut draft: Draft, reason: Reason) -> Result<NodeClaim, NotCreated> {
+    cluster.look(|state| {
+        if state.is_gone(&draft.claim.metadata.name) {
+            draft.name_it(|name| is_taken(state, name));
+        }
+    });
     for attempt in 1..=NAMES {
         let name = draft.claim.name();
         reserve(cluster, &draft)?;

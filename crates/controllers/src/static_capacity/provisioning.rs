@@ -16,7 +16,7 @@ use crate::{
     Cluster, Controller, Next, Problem,
     provisioning::{
         claim::{self, Draft},
-        create::{self, Reason},
+        create::{self, Reason, is_taken},
         is_managed,
     },
 };
@@ -108,7 +108,7 @@ pub(crate) fn granted(cluster: &Cluster, pool: &Arc<NodePool>, lacking: usize) -
         let mut ordinals = 0..;
         while let Some(ordinal) = ordinals.next().filter(|_| drafts.len() < lacking) {
             let draft = Draft::of_static(pool, &hash, ordinal, state.catalog());
-            if state.get::<NodeClaim>(&draft.claim.metadata.key()).is_none() {
+            if !is_taken(state, &draft.claim.metadata.name) {
                 drafts.push(draft);
             }
         }

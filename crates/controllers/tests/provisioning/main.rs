@@ -88,6 +88,20 @@ async fn nothing_new_is_made_for_pods_whose_claims_are_in_flight() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn claim_that_takes_the_place_of_one_that_went_has_another_name() {
+    let mut world = World::new();
+    world.pool("p", &json!({}));
+    world.launch_after(Duration::from_mins(1));
+    world.start();
+    world.pending("web", 3);
+    world.until("a claim", |world| world.claims().len() == 1).await;
+    let first = names(&world.claims());
+    world.remove_claim(&first[0]);
+    world.until("another claim", |world| world.claims().len() == 1).await;
+    assert_ne!(names(&world.claims()), first);
+}
+
+#[tokio::test(start_paused = true)]
 async fn limits_hold_at_every_instant_while_pods_keep_coming() {
     let mut world = World::new();
     world.pool("few", &json!({ "limits": { "nodes": "3" } }));

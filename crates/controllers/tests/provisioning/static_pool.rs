@@ -71,8 +71,12 @@ async fn claim_that_goes_is_replaced() {
     world.start();
     world.until("two claims", |world| world.claims().len() == 2).await;
     let name = world.claims()[0]["metadata"]["name"].as_str().unwrap().to_owned();
-    world.server.delete("NodeClaim", &name).unwrap();
+    world.remove_claim(&name);
     world.until("two claims again", |world| staying(world) == 2).await;
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!(staying(&world), 2);
+    assert!(
+        world.server.get("NodeClaim", &name).is_none(),
+        "{name} is somebody else"
+    );
 }

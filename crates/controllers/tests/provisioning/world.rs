@@ -110,6 +110,13 @@ impl World {
         self.machines.spawn(launch(self.server.clone(), delay));
     }
 
+    /// Takes a claim away, whoever wants to see to its end.
+    pub(crate) fn remove_claim(&self, name: &str) {
+        let let_go = |claim: &mut Value| claim["metadata"]["finalizers"] = json!([]);
+        self.server.update("NodeClaim", name, let_go).unwrap();
+        self.server.delete("NodeClaim", name).unwrap();
+    }
+
     /// A ready pool with this much more in its spec.
     pub(crate) fn pool(&self, name: &str, spec: &Value) {
         let mut pool = json!({
