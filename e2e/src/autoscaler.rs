@@ -362,6 +362,21 @@ pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<(
     )
 }
 
+/// Moves the store's version far on, as a day's work does, by an object that nobody looks at.
+pub fn write_much(client: &Client) -> Result<()> {
+    const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let metadata = json!({"name": "busy"});
+    client.post(
+        CONFIG_MAPS,
+        &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}),
+    )?;
+    for at in 0..500 {
+        let data = json!({"at": at.to_string()});
+        client.patch(&format!("{CONFIG_MAPS}/busy"), &json!({"data": data}))?;
+    }
+    Ok(())
+}
+
 /// Deletes a pool and a Deployment.
 pub fn delete(client: &Client, pool: &str, deployment: &str) -> Result<()> {
     client.delete(&format!("{DEPLOYMENTS}/{deployment}"))?;

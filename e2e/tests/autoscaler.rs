@@ -4,10 +4,10 @@ use anyhow::{Result, ensure};
 use e2e::autoscaler::{
     apply_deployment, apply_pool, apply_role, apply_role_without, apply_shape, await_leader, await_log, await_nodes,
     await_nothing_left, await_one_node_per_claim, await_ready, await_request, bare_cluster, claims, cluster,
-    consolidate, count, delete, delete_deployment, delete_pool, forget_leader, install_crds, nodes, requests, start,
-    start_as_account, start_upstream,
+    consolidate, count, delete, delete_deployment, delete_pool, forget_leader, install_crds, metrics, nodes, requests,
+    start, start_as_account, start_upstream, value, write_much,
 };
-use rig::Client;
+use rig::{Client, ports};
 use serde_json::Value;
 
 #[test]
@@ -48,6 +48,43 @@ fn delete_shapes(client: &Client) -> Result<()> {
     }
     delete_pool(client, "default")?;
     await_nothing_left(client)
+}
+
+#[test]
+fn pods_run_with_every_steering_and_pinned_ones_where_they_were_planned() -> Result<()> {
+    let cluster = cluster()?;
+    let client = cluster.client();
+    let all: u64 = SHAPES.iter().map(|(_, replicas, ..)| replicas).sum();
+    for steering in ["off", "release", "nominate", "pin"] {
+        let [port] = ports::free()?;
+        let number = port.to_string();
+        let settings = [
+            ("STEERING", steering),
+            ("METRICS_PROFILE", "full"),
+            ("METRICS_PORT", number.as_str()),
+        ];
+        let mut controller = start(&cluster, steering, &settings)?;
+        await_leader(client)?;
+        apply_pool(client, "default")?;
+        apply_shapes(client)?;
+        await_one_node_per_claim(client)?;
+        let metrics = metrics(port)?;
+        let landed = |place: &str| {
+            // As all pages of metrics, labels in the order of their names.
+            let labels = format!("{{place=\"{place}\",steering=\"{steering}\"}}");
+            value(&metrics, &format!("dovetail_steering_pods_landed_total{labels}"))
+        };
+        let (planned, elsewhere) = (landed("planned"), landed("elsewhere"));
+        eprintln!("{steering}: {planned} pods landed as planned, {elsewhere} elsewhere, of {all}");
+        ensure!(planned > 0.0, "{steering}: nobody landed as planned");
+        ensure!(
+            steering != "pin" || planned > elsewhere,
+            "pinned: {planned} as planned, {elsewhere} elsewhere"
+        );
+        delete_shapes(client)?;
+        controller.stop(std::time::Duration::from_secs(20));
+    }
+    Ok(())
 }
 
 #[test]
@@ -182,6 +219,48 @@ fn the_api_server_restarts_in_the_middle_of_a_launch_and_nothing_is_lost() -> Re
     await_ready(&client, "web", 6)?;
     await_one_node_per_claim(&client)?;
     delete(&client, "default", "web")?;
+    await_nothing_left(&client)
+}
+
+#[test]
+fn history_that_is_compacted_away_in_the_middle_of_a_launch_is_listed_again_and_nothing_is_lost() -> Result<()> {
+    let mut cluster = cluster()?;
+    let client = cluster.client().clone();
+    let _controller = start(&cluster, "dovetail", &[("DISABLE_LEADER_ELECTION", "true")])?;
+    apply_pool(&client, "default")?;
+    for (at, step) in ["create nodeclaims", "create nodes"].into_iter().enumerate() {
+        let (before, lists) = (count(&cluster, step)?, count(&cluster, "list pods")?);
+        apply_deployment(&client, &format!("web-{at}"), 3, "40")?;
+        await_request(&cluster, step, before)?;
+        cluster.forget_history()?;
+        await_request(&cluster, "list pods", lists)?;
+        await_ready(&client, &format!("web-{at}"), 3)?;
+        await_one_node_per_claim(&client)?;
+    }
+    delete_pool(&client, "default")?;
+    await_nothing_left(&client)
+}
+
+#[test]
+fn a_store_that_is_set_back_to_a_backup_is_believed_and_work_goes_on() -> Result<()> {
+    let mut cluster = cluster()?;
+    let client = cluster.client().clone();
+    let controller = start(&cluster, "dovetail", &[("DISABLE_LEADER_ELECTION", "true")])?;
+    apply_pool(&client, "default")?;
+    apply_deployment(&client, "one", 2, "40")?;
+    await_ready(&client, "one", 2)?;
+    cluster.back_up()?;
+    let kept = claims(&client)?.len();
+    apply_deployment(&client, "two", 2, "40")?;
+    await_ready(&client, "two", 2)?;
+    write_much(&client)?;
+    cluster.restore()?;
+    await_log(&client, &controller, "it is asked once more and then believed")?;
+    ensure!(claims(&client)?.len() == kept, "the backup holds {kept} claims");
+    apply_deployment(&client, "three", 2, "40")?;
+    await_ready(&client, "three", 2)?;
+    await_one_node_per_claim(&client)?;
+    delete_pool(&client, "default")?;
     await_nothing_left(&client)
 }
 

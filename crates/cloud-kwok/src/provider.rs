@@ -34,6 +34,9 @@ const UNHEALTHY: &str = "KWOKUnhealthy";
 /// A condition that tests put on a node to have it rebooted.
 const REBOOT_REQUIRED: &str = "KWOKRebootRequired";
 
+/// What the API server answers to a Node that a policy or its own rules refuse.
+const REFUSED: u16 = 422;
+
 /// The simulated cloud.
 pub struct Kwok {
     api: Api,
@@ -202,11 +205,14 @@ impl CloudProvider for Kwok {
         let delay = self.classes.registration_delay(claim).await?;
         let launched = machine.launched.clone();
         let due = self.due(claim, delay);
-        if due <= self.clock.now() {
-            let joined = self.registrations.join(&machine).await;
-            joined.map_err(|error| failed("creating node from nodeclaim", &error))?;
-        } else {
+        if due > self.clock.now() {
             self.registrations.join_at(machine, due);
+            return Ok(launched);
+        }
+        match self.registrations.join(&machine).await {
+            // The machine runs, but the cluster does not let it in: that is for the time limit of registration to end.
+            Err(error) if error.code == Some(REFUSED) => self.registrations.join_at(machine, due),
+            joined => joined.map_err(|error| failed("creating node from nodeclaim", &error))?,
         }
         Ok(launched)
     }

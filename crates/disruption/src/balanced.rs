@@ -127,3 +127,92 @@ impl Totals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What so many ordinary pods cost.
+    fn pods(count: usize) -> Cost {
+        std::iter::repeat_n(Cost::NODE, count).sum()
+    }
+
+    fn picos(dollars: &str) -> i128 {
+        let (sign, dollars) = dollars.strip_prefix('-').map_or((1, dollars), |dollars| (-1, dollars));
+        sign * i128::from(dollars.parse::<Price>().unwrap().picos())
+    }
+
+    /// How a move fares in a pool that costs and disturbs so much.
+    fn scored(saving: &str, disruption: usize, (cost, disturbance): (&str, usize)) -> (String, bool) {
+        let pool = NodePoolName::from("p");
+        let totals = Totals {
+            pools: [(pool.clone(), (cost.parse().unwrap(), pods(disturbance)))].into(),
+            balanced: [(pool.clone(), true)].into(),
+        };
+        let score = totals.score(&pool, picos(saving), pods(disruption));
+        let message = score.message();
+        let number = message.split(' ').nth(1).unwrap_or_default().to_owned();
+        (number, score.is_approved)
+    }
+
+    #[test]
+    fn a_move_is_worth_it_from_half_its_share_of_the_disturbance_on() {
+        // Ten nodes and eighty pods: the example of upstream's design.
+        let ten = ("58.08", 90);
+        let cases = [
+            (("7.26", 4, ten), ("2.81", true)),
+            (("4.84", 5, ten), ("1.50", true)),
+            (("2.42", 9, ten), ("0.42", false)),
+            (("0", 11, ten), ("0.00", false)),
+            // A uniform pool, exactly at the threshold.
+            (("2.42", 9, ("48.40", 90)), ("0.50", true)),
+            // The same saving, few pods and many.
+            (("4.84", 5, ("58.08", 117)), ("1.95", true)),
+            (("4.84", 32, ("58.08", 117)), ("0.30", false)),
+            // Ten times the pool.
+            (("7.26", 4, ("580.80", 900)), ("2.81", true)),
+            // The same shares of pools of different prices.
+            (("4.84", 4, ("48.40", 90)), ("2.25", true)),
+            (("1.45", 4, ("14.50", 90)), ("2.25", true)),
+            // Nothing of something.
+            (("4.84", 0, ten), ("+Inf", true)),
+            (("0", 0, ten), ("0.00", false)),
+            (("4.84", 5, ("0", 90)), ("0.00", false)),
+        ];
+        for ((saving, disruption, totals), (score, is_approved)) in cases {
+            let found = scored(saving, disruption, totals);
+            assert_eq!(
+                found,
+                (score.to_owned(), is_approved),
+                "{saving} for {disruption} of {totals:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn scores_follow_savings_and_disturbance() {
+        let cases = [
+            (("20", 5), ("4.00", true)),
+            (("10", 10), ("1.00", true)),
+            (("5", 50), ("0.10", false)),
+            (("10", 0), ("+Inf", true)),
+            (("0", 10), ("0.00", false)),
+            (("-5", 10), ("0.00", false)),
+        ];
+        for ((saving, disruption), (score, is_approved)) in cases {
+            let found = scored(saving, disruption, ("100", 100));
+            assert_eq!(found, (score.to_owned(), is_approved), "{saving} for {disruption}");
+        }
+    }
+
+    #[test]
+    fn a_pool_nobody_has_totals_of_approves_nothing() {
+        let pool = NodePoolName::from("p");
+        let score = Totals::default().score(&pool, picos("4.84"), pods(2));
+        assert!(
+            !score.is_approved && score.message().starts_with("score 0.00"),
+            "{}",
+            score.message()
+        );
+    }
+}

@@ -2,13 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::condition::names::nodeclaim::INSTANCE_TERMINATING;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
-use model::object::{Budget, ConditionStatus, NodePool, NodePoolName};
+use model::{
+    object::{Budget, ConditionStatus, NodeClaimName, NodePool, NodePoolName, Text},
+    snapshot::{Member, Snapshot},
+};
+use packing::supply::members;
 
 use crate::{
     cron::{Cron, CronError},
+    facts::Facts,
     method::Reason,
-    world::World,
+    world::{World, with_marks},
 };
 
 /// The time zone in which the schedules of a NodePool's budgets are meant, such as `Europe/Vienna`; UTC without it. Ours.
@@ -43,6 +49,21 @@ impl PoolBudget {
         self.allowed.saturating_sub(self.disrupting)
     }
 
+    /// Takes a machine of the pool into account: only one that is up, and is not being shut down, counts. None is a
+    /// reason that no budget can name.
+    fn count(&mut self, member: Member<'_>, reason: Option<Reason>) {
+        let is_up = member.is_initialized() || member.is_rebooting();
+        if !member.is_managed() || !is_up || claim_says(member, INSTANCE_TERMINATING) {
+            return;
+        }
+        self.nodes += 1;
+        let counts_unready = reason != Some(Reason::Unhealthy);
+        let is_going = member.is_leaving() || member.is_rebooting();
+        if is_going || (counts_unready && !is_ready(member.node.map(AsRef::as_ref))) {
+            self.disrupting += 1;
+        }
+    }
+
     /// Upstream's message of `DisruptionBlocked` on the NodePool; none while the budgets allow any.
     pub fn blocked_message(self, reason: Reason) -> Option<String> {
         (self.nodes != 0 && self.allowed == 0)
@@ -58,18 +79,8 @@ impl Budgets {
             pools.insert(pool.name(), PoolBudget::default());
         }
         for machine in &world.machines {
-            let is_up = machine.member.is_initialized() || machine.member.is_rebooting();
-            if !machine.member.is_managed() || !is_up || machine.is_terminating() {
-                continue;
-            }
-            let Some(budget) = machine.node_pool().and_then(|pool| pools.get_mut(&pool)) else {
-                continue;
-            };
-            budget.nodes += 1;
-            let counts_unready = reason != Reason::Unhealthy;
-            let is_going = machine.member.is_leaving() || machine.member.is_rebooting();
-            if is_going || (counts_unready && !is_ready(machine.member.node.map(AsRef::as_ref))) {
-                budget.disrupting += 1;
+            if let Some(budget) = machine.node_pool().and_then(|pool| pools.get_mut(&pool)) {
+                budget.count(machine.member, Some(reason));
             }
         }
         for pool in world.snapshot.objects().node_pools.iter() {
@@ -92,6 +103,35 @@ impl Budgets {
     pub(crate) fn get(&self, pool: &NodePoolName) -> PoolBudget {
         self.pools.get(pool).copied().unwrap_or_default()
     }
+}
+
+/// How many nodes of a pool may go for a reason that no budget can name, such as their age: only budgets for all reasons
+/// count. Claims in `marked` count as going.
+pub fn unnamed_budget(
+    pool: &NodePool,
+    snapshot: &Snapshot,
+    marked: BTreeSet<NodeClaimName>,
+    now: Timestamp,
+) -> PoolBudget {
+    let facts = Facts {
+        marked,
+        ..Facts::default()
+    };
+    let snapshot = with_marks(snapshot, &facts, now);
+    let name = pool.name();
+    let mut budget = PoolBudget::default();
+    for member in members(&snapshot) {
+        if member.node_pool().is_some_and(|of| **of == *name.as_str()) {
+            budget.count(member, None);
+        }
+    }
+    budget.allowed = checked_for(pool, budget.nodes, None, now).unwrap_or(0);
+    budget
+}
+
+fn claim_says(member: Member<'_>, condition: &str) -> bool {
+    let condition = member.claim.and_then(|claim| claim.condition(condition));
+    condition.is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
 fn is_ready(node: Option<&model::object::Node>) -> bool {
@@ -144,6 +184,10 @@ pub fn allowed(pool: &NodePool, nodes: u32, reason: Reason, now: Timestamp) -> u
 /// How many nodes of a pool may go at a time for a reason, or why nobody knows: a budget that cannot be read stops the
 /// pool even if it is about another reason.
 pub fn checked(pool: &NodePool, nodes: u32, reason: Reason, now: Timestamp) -> Result<u32, BudgetError> {
+    checked_for(pool, nodes, Some(reason), now)
+}
+
+fn checked_for(pool: &NodePool, nodes: u32, reason: Option<Reason>, now: Timestamp) -> Result<u32, BudgetError> {
     let zone = time_zone(pool)?;
     let mut least = UNLIMITED;
     for budget in &pool.spec.disruption.budgets {
@@ -156,9 +200,10 @@ pub fn checked(pool: &NodePool, nodes: u32, reason: Reason, now: Timestamp) -> R
 }
 
 /// An absent list of reasons means all; an empty one means none.
-fn applies(budget: &Budget, reason: Reason) -> bool {
+fn applies(budget: &Budget, reason: Option<Reason>) -> bool {
     let reasons = budget.reasons.as_ref();
-    reasons.is_none_or(|reasons| reasons.iter().any(|named| **named == *reason.as_str()))
+    let names = |reason: Reason| move |named: &Text| **named == *reason.as_str();
+    reasons.is_none_or(|reasons| reason.is_some_and(|reason| reasons.iter().any(names(reason))))
 }
 
 fn time_zone(pool: &NodePool) -> Result<TimeZone, BudgetError> {

@@ -109,7 +109,7 @@ pub(crate) fn candidate(world: &World<'_>, machine: &Machine<'_>, class: Class) 
 }
 
 /// The first rule about the node itself that keeps it.
-fn node_rule(world: &World<'_>, machine: &Machine<'_>) -> Option<Rule> {
+pub(crate) fn node_rule(world: &World<'_>, machine: &Machine<'_>) -> Option<Rule> {
     let member = machine.member;
     if member.node.is_none() {
         return Some(Rule::NoNode);

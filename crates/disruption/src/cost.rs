@@ -155,6 +155,15 @@ mod tests {
             &json!(null),
         );
         assert_eq!(eviction_cost(&written, &gates), Cost::NODE);
+        let both = pod(
+            &json!({ "karpenter.sh/disruption-cost": "-134217728", "controller.kubernetes.io/pod-deletion-cost": "134217728" }),
+            &json!(null),
+        );
+        assert_eq!(
+            eviction_cost(&both, &gates),
+            Cost::ZERO,
+            "the owner's own word counts all the same"
+        );
     }
 
     #[test]
@@ -180,6 +189,23 @@ mod tests {
         for (expire_after, expected) in [("Never", 2.0), ("4h", 0.5), ("2h", 0.0)] {
             let cost = disruption_cost(pods.iter(), &claim(expire_after), &FeatureGates::default(), now).to_f64();
             assert!((cost - expected).abs() < 1e-6, "{expire_after}: {cost}");
+        }
+    }
+
+    #[test]
+    fn nodes_compare_by_price_for_each_disturbance() {
+        let price = |dollars: &str| dollars.parse::<Price>().unwrap();
+        let cost = |pods: usize| Cost::NODE + std::iter::repeat_n(Cost::NODE, pods).sum();
+        let cases = [
+            (("4.84", 0), ("4.84", 0), Ordering::Equal),
+            (("4.84", 3), ("1.21", 0), Ordering::Equal),
+            (("4.84", 3), ("1.22", 0), Ordering::Less),
+            (("4.84", 3), ("4.84", 2), Ordering::Less),
+            (("0", 3), ("0.01", 40), Ordering::Less),
+        ];
+        for (a, b, expected) in cases {
+            let found = compare_savings((price(a.0), cost(a.1)), (price(b.0), cost(b.1)));
+            assert_eq!(found, expected, "{a:?} {b:?}");
         }
     }
 }

@@ -106,7 +106,7 @@ fn is_consolidatable(
 }
 
 /// The API server writes the default, so a pool without a value is one that nobody asked.
-fn is_consolidation_disabled(pool: &NodePool) -> bool {
+pub(crate) fn is_consolidation_disabled(pool: &NodePool) -> bool {
     let after = pool.spec.disruption.consolidate_after.as_ref();
     after.is_none_or(|after| after.span().is_none())
 }

@@ -6,6 +6,7 @@ use crate::{
     candidate::Candidate,
     command::{Command, Saving},
     eligible::by_savings,
+    expected,
     method::Method,
     options::Consolidation,
     round::Draft,
@@ -28,6 +29,7 @@ pub(crate) fn decide(world: &World<'_>, stage: &Stage, draft: &mut Draft, mut ca
     }
     if world.options.consolidation == Consolidation::Cheapest {
         going = those_whose_pods_have_a_place(world, stage, draft, going);
+        going = those_nobody_needs_soon(world, draft, going);
     }
     if going.is_empty() {
         draft.settle(world, is_constrained);
@@ -48,6 +50,23 @@ pub(crate) fn command(candidates: Vec<Candidate>) -> Command {
         saving: Saving::between(before, Price::ZERO),
         scores: Vec::new(),
     }
+}
+
+/// Of nodes that pods which are about to come would miss, as many stay as these need.
+fn those_nobody_needs_soon(world: &World<'_>, draft: &mut Draft, going: Vec<Candidate>) -> Vec<Candidate> {
+    if expected::check(world, &going, 0).is_none() {
+        return going;
+    }
+    let mut free: Vec<Candidate> = Vec::new();
+    for candidate in going {
+        free.push(candidate);
+        if let Some(rule) = expected::check(world, &free, 0)
+            && let Some(kept) = free.pop()
+        {
+            draft.refuse(world, &kept, rule);
+        }
+    }
+    free
 }
 
 /// Pods that cost nothing to evict are still somebody's: a node with such pods goes only if they have another place.

@@ -1,5 +1,7 @@
-//! When a node ends, spread out so that nodes born together do not die together.
+//! When a node ends: spread out so that nodes born together do not die together, and inside its pool's budgets if the
+//! pool asks for that.
 
+use api::duration::Duration;
 use jiff::{SignedDuration, Timestamp};
 use model::object::{NodeClaim, NodePool};
 
@@ -9,6 +11,10 @@ use crate::guard::digest;
 /// NodePool; without it nodes end when upstream's do.
 pub const EXPIRY_SPREAD: &str = "dovetail.dev/expiry-spread";
 
+/// For how long a node whose life is over waits for its pool's budgets to let it go, such as `48h`; then it ends
+/// regardless. Ours, on a NodePool; without it budgets are not asked, as upstream's.
+pub const EXPIRY_GRACE: &str = "dovetail.dev/expiry-grace";
+
 /// How finely a spread is divided.
 const STEPS: i128 = 1000;
 
@@ -17,6 +23,12 @@ pub fn expires_at(claim: &NodeClaim, pool: Option<&NodePool>) -> Option<Timestam
     let span = claim.spec.expire_after.as_ref()?.span()?.to_signed();
     let born = claim.metadata.creation_timestamp?;
     born.checked_add(span - earlier(claim, span, spread(pool))).ok()
+}
+
+/// Until when a claim whose life is over may wait for the budgets of its pool; none when it may not.
+pub fn waits_for_budgets_until(claim: &NodeClaim, pool: &NodePool) -> Option<Timestamp> {
+    let grace: Duration = pool.metadata.annotations.get(EXPIRY_GRACE)?.parse().ok()?;
+    expires_at(claim, Some(pool))?.checked_add(grace.to_signed()).ok()
 }
 
 fn spread(pool: Option<&NodePool>) -> i128 {
@@ -48,7 +60,11 @@ mod tests {
     }
 
     fn pool(spread: &str) -> NodePool {
-        let pool = json!({ "metadata": { "name": "p", "annotations": { EXPIRY_SPREAD: spread } } });
+        annotated(EXPIRY_SPREAD, spread)
+    }
+
+    fn annotated(key: &str, value: &str) -> NodePool {
+        let pool = json!({ "metadata": { "name": "p", "annotations": { key: value } } });
         serde_json::from_value(pool).unwrap()
     }
 
@@ -64,5 +80,14 @@ mod tests {
         assert!(ends.len() > 15, "they end apart: {ends:?}");
         let earliest: Timestamp = "2026-11-17T07:36:00Z".parse().unwrap();
         assert!(ends.iter().all(|end| earliest <= *end && *end <= due), "{ends:?}");
+    }
+
+    #[test]
+    fn a_node_waits_for_budgets_only_if_its_pool_says_how_long() {
+        let until = |pool: &NodePool| waits_for_budgets_until(&claim("a", "24h"), pool);
+        assert_eq!(until(&pool("0%")), None);
+        assert_eq!(until(&annotated(EXPIRY_GRACE, "soon")), None);
+        let two_hours = until(&annotated(EXPIRY_GRACE, "2h"));
+        assert_eq!(two_hours, Some("2026-11-17T12:00:00Z".parse().unwrap()));
     }
 }

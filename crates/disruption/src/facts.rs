@@ -1,10 +1,13 @@
 //! What a decision must know and a snapshot cannot say: what is under way, what was tried, and what people asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    object::{ConditionStatus, InstanceTypeName, NodeClaimName, NodeName, NodePoolName, ProviderId, Text},
+    object::{ConditionStatus, InstanceTypeName, NodeClaimName, NodeName, NodePoolName, Pod, ProviderId, Text},
     price::Price,
 };
 
@@ -39,6 +42,8 @@ pub struct Facts {
     pub rotation: Rotation,
     /// Set while people want nothing disrupted. Provisioning goes on.
     pub pause: Option<Pause>,
+    /// Pods that are known to come within minutes, such as those of CronJobs, as if they waited for a node already.
+    pub expected: Vec<Arc<Pod>>,
     /// Commands that were carried out, newest last, for as long as anybody wants to remember them (an hour is enough).
     pub past_moves: Vec<PastMove>,
     /// Replacements that did not come up since one last did, by NodePool.

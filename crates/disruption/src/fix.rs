@@ -4,6 +4,7 @@ use api::annotations::{DO_NOT_DISRUPT, DO_NOT_REPAIR};
 use model::object::{NodePoolName, ObjectKey};
 
 use crate::{
+    expected::EXPECTED_PODS_GUARD,
     guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT},
     refusal::{Fix, Rule},
     trial::SPOT_FLEXIBILITY,
@@ -59,6 +60,7 @@ pub(crate) fn of(machine: &Machine<'_>, pool: Option<&NodePoolName>, rule: &Rule
         Rule::MinimumSaving { .. } => pool(format!(
             "lower annotation {MINIMUM_SAVING_PERCENT} or {MINIMUM_SAVING_MONTHLY}"
         )),
+        Rule::NeededSoon(_) => pool(format!("set annotation {EXPECTED_PODS_GUARD} to \"off\"")),
         Rule::LoopGuard => pool(format!("set annotation {LOOP_GUARD} to \"off\"")),
         _ => None,
     }

@@ -11,6 +11,8 @@ use model::{
 use crate::{
     candidate::Candidate,
     command::Command,
+    expected,
+    expiry::expires_at,
     facts::{Facts, MachineShape, PastMove},
     method::Method,
     options::Consolidation,
@@ -34,10 +36,13 @@ const REPACK_PERCENT: u64 = 5;
 
 /// Why a consolidation had better not be carried out, if there is a reason.
 pub(crate) fn check(world: &World<'_>, command: &Command) -> Option<Rule> {
-    if world.options.consolidation == Consolidation::Faithful || command.replacements.is_empty() {
+    if world.options.consolidation == Consolidation::Faithful {
         return None;
     }
     let candidates = &command.candidates;
+    if command.replacements.is_empty() {
+        return expected::check(world, candidates, 0);
+    }
     let failed = candidates
         .iter()
         .find_map(|candidate| before_replacing(world, candidate));
@@ -45,6 +50,7 @@ pub(crate) fn check(world: &World<'_>, command: &Command) -> Option<Rule> {
         .or_else(|| minimum_saving(world, command))
         .or_else(|| moving_cost(world, command))
         .or_else(|| loop_guard(world, command))
+        .or_else(|| expected::check(world, candidates, command.replacements.len()))
 }
 
 /// Why a node had better not be replaced at all now.
@@ -99,9 +105,8 @@ fn moving_cost(world: &World<'_>, command: &Command) -> Option<Rule> {
     let nodes: BTreeSet<&NodeName> = command.nodes().collect();
     let machines = world.machines.iter().filter(|machine| nodes.contains(&machine.name));
     let mut left = machines.filter_map(|machine| {
-        let claim = machine.member.claim?;
-        let span = claim.spec.expire_after.as_ref()?.span()?.to_signed();
-        let end = claim.metadata.creation_timestamp?.checked_add(span).ok()?;
+        let pool = machine.node_pool().and_then(|pool| world.pool(&pool));
+        let end = expires_at(machine.member.claim?, pool.map(AsRef::as_ref))?;
         Some(end.duration_since(world.now).max(SignedDuration::ZERO))
     });
     let left = left.by_ref().max()?;

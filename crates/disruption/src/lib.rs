@@ -11,8 +11,10 @@ mod command;
 mod consolidation;
 mod cost;
 mod cron;
+mod deletion_cost;
 mod eligible;
 mod emptiness;
+mod expected;
 mod expiry;
 mod facts;
 mod fix;
@@ -28,12 +30,16 @@ mod trial;
 mod validate;
 mod world;
 
-pub use budget::{BUDGET_TIME_ZONE, BudgetError, Budgets, PoolBudget, UNLIMITED, Window, allowed, checked, windows};
+pub use budget::{
+    BUDGET_TIME_ZONE, BudgetError, Budgets, PoolBudget, UNLIMITED, Window, allowed, checked, unnamed_budget, windows,
+};
 pub use candidate::Candidate;
 pub use command::{Command, PoolScore, Replacement, Saving};
 pub use cost::{Cost, eviction_cost, reschedule_cost};
 pub use cron::{Cron, CronError};
-pub use expiry::{EXPIRY_SPREAD, expires_at};
+pub use deletion_cost::{DeletionCosts, PodCost, deletion_costs};
+pub use expected::{EXPECTED_PODS_GUARD, fires_within};
+pub use expiry::{EXPIRY_GRACE, EXPIRY_SPREAD, expires_at, waits_for_budgets_until};
 pub use facts::{Facts, MachineShape, PastMove, Pause, Repair, RepairAction, Rotation, StaticCount};
 pub use guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT, looping_pools};
 pub use method::{Class, Decision, Method, Reason, TerminateFirst};

@@ -177,6 +177,8 @@ pub enum Rule {
     LoopGuard,
     /// Replacements of this pool do not come up. Ours.
     FailedReplacements(u32),
+    /// So many pods are known to come within minutes, and would need it. Ours.
+    NeededSoon(usize),
     /// Moving costs more than it saves before the node would end anyway. Ours.
     MovingCost,
 }
@@ -272,6 +274,24 @@ enum Voice {
 }
 
 impl Rule {
+    /// Whether it is about the node itself, so that nobody looked at its pods.
+    pub fn is_about_node(&self) -> bool {
+        matches!(
+            self,
+            Self::InQueue
+                | Self::Unmanaged
+                | Self::NoNode
+                | Self::Rebooting
+                | Self::Leaving
+                | Self::NotRegistered
+                | Self::NotInitialized
+                | Self::Nominated
+                | Self::DoNotDisrupt
+                | Self::NoNodePoolLabel
+                | Self::NodePoolNotFound(_)
+        )
+    }
+
     fn voice(&self) -> Voice {
         let blocked = |text: &str| Voice::Blocked(text.to_owned());
         let keys = |keys: &[ObjectKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -343,6 +363,7 @@ impl Rule {
             | Self::MinimumSaving { .. }
             | Self::LoopGuard
             | Self::FailedReplacements(_)
+            | Self::NeededSoon(_)
             | Self::MovingCost => Voice::Silent,
         }
     }

@@ -39,7 +39,7 @@ impl Stage {
     }
 }
 
-fn prepared(snapshot: &Snapshot, is_consolidation: bool) -> Prepared {
+pub(crate) fn prepared(snapshot: &Snapshot, is_consolidation: bool) -> Prepared {
     let options = packing::Options {
         packing: Packing::Faithful,
         reserved: ReservedMode::Fallback,

@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use api::{
-    condition::names::nodeclaim::INSTANCE_TERMINATING,
-    labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE},
-};
+use api::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
 use jiff::Timestamp;
 use model::{
     instance_type::{InstanceType, Offering},
@@ -27,6 +24,7 @@ use packing::supply::{Offered, members};
 
 use crate::{
     cost::{Cost, disruption_cost, reschedule_cost},
+    expected::Expected,
     facts::Facts,
     options::Options,
     refusal::Rule,
@@ -45,6 +43,8 @@ pub(crate) struct World<'a> {
     pub(crate) machines: Vec<Machine<'a>>,
     /// Pods that cannot be rescheduled now, whatever happens to their node.
     pub(crate) immovable: BTreeSet<ObjectKey>,
+    /// What pods that are known to come will need.
+    pub(crate) expected: Expected,
 }
 
 /// A machine of the cluster.
@@ -69,10 +69,6 @@ impl Machine<'_> {
     pub(crate) fn provider_id(&self) -> Option<&ProviderId> {
         let of_claim = self.member.claim.and_then(|claim| claim.status.provider_id.as_ref());
         of_claim.or_else(|| self.member.node.and_then(|node| node.spec.provider_id.as_ref()))
-    }
-
-    pub(crate) fn is_terminating(&self) -> bool {
-        self.claim_says(INSTANCE_TERMINATING)
     }
 
     pub(crate) fn claim_says(&self, condition: &str) -> bool {
@@ -128,6 +124,7 @@ impl<'a> World<'a> {
             types: types.map(|(pool, types)| (pool, by_name(types).collect())).collect(),
             machines: Vec::new(),
             immovable: BTreeSet::new(),
+            expected: Expected::default(),
         };
         let budgets = PodBudgets::of(snapshot);
         let mut machines: Vec<_> = members(snapshot)

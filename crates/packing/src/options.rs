@@ -15,6 +15,8 @@ pub struct Options {
     pub is_consolidation: bool,
     /// Reservation slots that come free with the nodes this run replaces, by reservation id.
     pub credited_reservations: BTreeMap<String, u32>,
+    /// How many ways of buying are tried at once; the plan does not depend on it.
+    pub threads: usize,
     /// Makes upstream's mistake about devices of the same name (`docs/upstream.md`), to compare plans with its.
     pub is_matching_devices_by_name: bool,
 }

@@ -7,6 +7,8 @@
 
 mod trial;
 
+use std::sync::OnceLock;
+
 use model::{
     object::ObjectKey,
     plan::{Plan, PlannedClaim},
@@ -121,10 +123,31 @@ struct Race<'p> {
     hopeless: FxHashSet<ObjectKey>,
     /// So many types every spot claim must have to choose from.
     flexibility: usize,
-    rehearsal: Rehearsal<'p>,
+    /// One for each thread.
+    rehearsals: Vec<Rehearsal<'p>>,
     report: Report,
     /// The lower bound, once it is known.
     bound: Option<Price>,
+}
+
+/// What came of one trial.
+struct Attempt {
+    /// None when the search proposed nothing.
+    proposal: Option<Proposal>,
+    /// What a pod of each class was worth, pass by pass.
+    values: Vec<Vec<f64>>,
+    /// Steps of its search.
+    steps: u64,
+}
+
+/// A plan that one way of buying came to.
+struct Proposal {
+    contender: Contender,
+    plan: Plan,
+    /// It may win.
+    is_entered: bool,
+    /// Steps of its rehearsal.
+    steps: u64,
 }
 
 impl<'p> Race<'p> {
@@ -132,10 +155,11 @@ impl<'p> Race<'p> {
         let options = faithful.claims.iter().map(|claim| claim.options.len());
         let flexibility = options.fold(FLEXIBLE, usize::min);
         steer(&mut faithful, problem.options.steering);
+        let threads = 0..problem.options.threads.max(1);
         Self {
             hopeless: unplaced(&faithful),
             flexibility,
-            rehearsal: Rehearsal::new(&problem.snapshot),
+            rehearsals: threads.map(|_| Rehearsal::new(&problem.snapshot)).collect(),
             report: Report {
                 contenders: vec![contender("faithful", &faithful, true)],
                 ..Report::default()
@@ -158,21 +182,141 @@ impl<'p> Race<'p> {
         }
         let picture = adapt::for_passes(&mut run, &left);
         let mut ready = Some((run, left));
-        for trial in &TRIALS {
-            if self.is_over() {
+        let mut trials = TRIALS.iter();
+        while !self.is_over() {
+            let wanted: Vec<&Trial> = trials
+                .by_ref()
+                .filter(|trial| self.is_wanted(trial))
+                .take(self.rehearsals.len())
+                .collect();
+            if wanted.is_empty() {
                 break;
             }
-            if !self.is_wanted(trial) {
-                continue;
+            let attempts = self.attempts(&wanted, &picture, ready.take());
+            for (trial, attempt) in wanted.into_iter().zip(attempts) {
+                // Some were tried ahead of their turn: what came before them decides whether they count.
+                if !self.is_over() && self.is_wanted(trial) {
+                    self.judge(attempt, &picture);
+                }
             }
-            let found = portfolio(&picture.problem, &trial.settings());
-            self.report.steps += found.steps;
-            if self.bound.is_none() {
-                self.bound = Some(self.lower_bound(&picture.keys, &found.values));
-            }
-            let (run, left) = ready.take().unwrap_or_else(|| with_nodes_filled(problem));
-            self.enter(trial.name, run, &left, &picture, &found);
         }
+    }
+
+    /// Tries some at once, each on a thread of its own. What comes of it does not depend on how many.
+    fn attempts(&mut self, trials: &[&Trial], picture: &Picture, ready: Option<(Run<'p>, Vec<u32>)>) -> Vec<Attempt> {
+        let mut rehearsals = std::mem::take(&mut self.rehearsals);
+        let (race, found) = (&*self, OnceLock::new());
+        let (first, rest) = rehearsals.split_at_mut(1);
+        let is_alone = rest.is_empty();
+        let (attempts, bound) = std::thread::scope(|scope| {
+            let search = |trial: &Trial| portfolio(&picture.problem, &trial.settings());
+            let others: Vec<_> = trials[1..]
+                .iter()
+                .zip(rest)
+                .map(|(trial, rehearsal)| {
+                    scope.spawn(move || {
+                        let filled = with_nodes_filled(race.problem);
+                        race.attempt(trial, &search(trial), picture, filled, rehearsal)
+                    })
+                })
+                .collect();
+            let found = found.get_or_init(|| search(trials[0]));
+            let needs_bound = race.bound.is_none() && !is_alone;
+            let bound = needs_bound.then(|| scope.spawn(|| race.lower_bound(&picture.keys, &found.values)));
+            let filled = ready.unwrap_or_else(|| with_nodes_filled(race.problem));
+            let own = race.attempt(trials[0], found, picture, filled, &mut first[0]);
+            let attempts = std::iter::once(own).chain(others.into_iter().map(joined));
+            (attempts.collect(), bound.map(joined))
+        });
+        self.bound = self.bound.or(bound);
+        self.rehearsals = rehearsals;
+        attempts
+    }
+
+    /// One way to buy, filled through the same tests as every plan, and rehearsed if it may win.
+    fn attempt(
+        &self,
+        trial: &Trial,
+        found: &Portfolio,
+        picture: &Picture,
+        (mut run, left): (Run<'p>, Vec<u32>),
+        rehearsal: &mut Rehearsal<'p>,
+    ) -> Attempt {
+        let proposal = filled(&mut run, &left, picture, found).map(|left| {
+            let mut proposal = self.proposal(trial.name, finish::plan(&mut run, &left));
+            if proposal.is_entered {
+                (proposal.contender.realised, proposal.steps) = self.rehearsed(&mut proposal.plan, rehearsal);
+            }
+            proposal
+        });
+        Attempt {
+            proposal,
+            values: found.values.clone(),
+            steps: found.steps,
+        }
+    }
+
+    /// A plan, and whether it may win: never if it is dearer than upstream's own, whatever a rehearsal says, nor twice.
+    fn proposal(&self, name: &'static str, mut plan: Plan) -> Proposal {
+        steer(&mut plan, self.problem.options.steering);
+        let is_valid = unplaced(&plan).is_subset(&self.hopeless) && is_flexible(&plan, self.flexibility);
+        let contender = contender(name, &plan, is_valid);
+        let is_cheaper = rank(&contender) < rank(&self.report.contenders[0]);
+        Proposal {
+            is_entered: is_valid && is_cheaper && !self.is_known(&contender),
+            contender,
+            plan,
+            steps: 0,
+        }
+    }
+
+    /// Whether a contender looks just like it.
+    fn is_known(&self, contender: &Contender) -> bool {
+        let look = |it: &Contender| (it.is_valid, it.price, it.unplaced, it.claims, it.options);
+        let mut others = self.report.contenders.iter();
+        others.any(|other| look(other) == look(contender))
+    }
+
+    /// Lets an attempt into the race.
+    fn judge(&mut self, attempt: Attempt, picture: &Picture) {
+        if self.bound.is_none() {
+            self.bound = Some(self.lower_bound(&picture.keys, &attempt.values));
+        }
+        self.report.steps += attempt.steps;
+        let Some(mut proposal) = attempt.proposal else { return };
+        // Tried at once with its twin, it does not know of it.
+        if self.is_known(&proposal.contender) {
+            (proposal.is_entered, proposal.contender.realised) = (false, None);
+        }
+        self.report.contenders.push(proposal.contender);
+        if proposal.is_entered {
+            self.report.steps += proposal.steps;
+            self.plans.push((self.report.contenders.len() - 1, proposal.plan));
+            self.rehearse_faithful();
+        }
+    }
+
+    /// Rehearses upstream's plan once there is another: one plan alone is chosen without.
+    fn rehearse_faithful(&mut self) {
+        if self.report.contenders[0].realised.is_some() {
+            return;
+        }
+        let (at, mut plan) = self.plans.swap_remove(0);
+        let mut rehearsals = std::mem::take(&mut self.rehearsals);
+        let (realised, steps) = self.rehearsed(&mut plan, &mut rehearsals[0]);
+        self.rehearsals = rehearsals;
+        self.report.contenders[0].realised = realised;
+        self.report.steps += steps;
+        self.plans.insert(0, (at, plan));
+    }
+
+    /// What a plan comes to, and the steps that took; none when it binds its pods itself, or is too large to try.
+    fn rehearsed(&self, plan: &mut Plan, rehearsal: &mut Rehearsal<'_>) -> (Option<Realised>, u64) {
+        let size = (plan.claims.len() + self.problem.nodes.len()) as u64 * self.problem.pods.len() as u64;
+        if self.problem.options.steering == Steering::Pin || size > LARGEST_REHEARSAL {
+            return (None, 0);
+        }
+        (Some(realised(self.problem, plan, rehearsal)), size / SCORES_PER_STEP)
     }
 
     /// Whether nothing is left to win, or no work is left to win it with.
@@ -196,42 +340,6 @@ impl<'p> Race<'p> {
     fn best_price(&self) -> Price {
         let prices = self.plans.iter().map(|(at, _)| self.report.contenders[*at].cost());
         prices.min().unwrap_or(Price::ZERO)
-    }
-
-    fn enter(&mut self, name: &'static str, mut run: Run<'p>, left: &[u32], picture: &Picture, found: &Portfolio) {
-        let Some(left) = filled(&mut run, left, picture, found) else {
-            return;
-        };
-        let mut plan = finish::plan(&mut run, &left);
-        steer(&mut plan, self.problem.options.steering);
-        let is_valid = unplaced(&plan).is_subset(&self.hopeless) && is_flexible(&plan, self.flexibility);
-        let contender = contender(name, &plan, is_valid);
-        let is_known = self.report.contenders.iter().any(|other| {
-            let look = |it: &Contender| (it.is_valid, it.price, it.unplaced, it.claims, it.options);
-            look(other) == look(&contender)
-        });
-        self.report.contenders.push(contender);
-        // Never dearer than upstream's own plan, whatever a rehearsal says; nor the same plan twice.
-        let at = self.report.contenders.len() - 1;
-        if is_valid && !is_known && rank(&self.report.contenders[at]) < rank(&self.report.contenders[0]) {
-            self.plans.push((at, plan));
-            self.rehearse();
-        }
-    }
-
-    /// Rehearses the plans that were not yet; one plan alone is chosen without.
-    fn rehearse(&mut self) {
-        if self.problem.options.steering == Steering::Pin {
-            return;
-        }
-        for (at, plan) in &mut self.plans {
-            let size = (plan.claims.len() + self.problem.nodes.len()) as u64 * self.problem.pods.len() as u64;
-            let contender = &mut self.report.contenders[*at];
-            if contender.realised.is_none() && size <= LARGEST_REHEARSAL {
-                contender.realised = Some(realised(self.problem, plan, &mut self.rehearsal));
-                self.report.steps += size / SCORES_PER_STEP;
-            }
-        }
     }
 
     fn finish(mut self) -> (Plan, Report) {
@@ -263,6 +371,11 @@ impl<'p> Race<'p> {
         let starts = starts(&picture, keys, values);
         Price::from_picos(lower_bound(&picture.problem, &starts))
     }
+}
+
+/// What a thread came to; its panic is ours.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Places pods as the best proposal has them, and what it leaves over as upstream would; returns those without a place.

@@ -4,12 +4,14 @@ pub(crate) mod bound;
 pub(crate) mod filter;
 pub(crate) mod group;
 pub(crate) mod identity;
+pub(crate) mod label_index;
+mod view;
 
 use std::sync::Arc;
 
 use model::{
     object::{
-        LabelSelector, LabelSelectorRequirement, Labels, Node, PodAffinityTerm, Taint, Text, Toleration,
+        LabelSelector, LabelSelectorRequirement, Labels, PodAffinityTerm, Taint, Text, Toleration,
         TopologySpreadConstraint,
     },
     requirement::Requirements,
@@ -24,6 +26,7 @@ use self::{
     filter::Filter,
     group::{Counts, Group, HostCounts, LabelCounts},
     identity::{Identity, Kind},
+    view::{Lens, Spot, View},
 };
 use crate::{
     bitmap::positions,
@@ -58,19 +61,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) node_requirements: &'a [Requirements],
 }
 
-/// Where a node of the cluster counts for a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spot {
-    /// Not looked up yet.
-    Unknown,
-    /// It does not take part.
-    Nowhere,
-    Host(u32),
-    Domain(u32),
-    /// A host that takes no pods in this run.
-    Elsewhere,
-}
-
 /// All groups of a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topology {
@@ -78,8 +68,11 @@ pub(crate) struct Topology {
     pub(crate) keys: Vec<KeyId>,
     ids: FxHashMap<Identity, GroupId>,
     pub(crate) filters: Vec<Arc<Filter>>,
-    /// Where nodes of the cluster count, by group and position in the scene, once somebody asked.
-    spots: Vec<Vec<Spot>>,
+    filter_ids: FxHashMap<Arc<Filter>, u32>,
+    /// How the cluster looks to constraints of a kind; which one a group has, by group.
+    views: Vec<View>,
+    view_ids: FxHashMap<Lens, u32>,
+    view_of: Vec<u32>,
     /// Whether a node filter passes a state, by filter, state and taints.
     matches: FxHashMap<(u32, StateId, u32), bool>,
 }
@@ -183,21 +176,50 @@ impl Topology {
     }
 
     fn add_filter(&mut self, filter: Filter) -> u32 {
-        self.filters.push(Arc::new(filter));
-        self.filters.len() as u32 - 1
+        if let Some(id) = self.filter_ids.get(&filter) {
+            return *id;
+        }
+        let (id, filter) = (self.filters.len() as u32, Arc::new(filter));
+        self.filters.push(Arc::clone(&filter));
+        self.filter_ids.insert(filter, id);
+        id
+    }
+
+    fn view(&mut self, lens: Lens, scene: &Scene<'_>, space: &Space<'_>) -> u32 {
+        if let Some(id) = self.view_ids.get(&lens) {
+            return *id;
+        }
+        let filter = lens.filter.map(|at| &*self.filters[at as usize]);
+        let id = self.views.len() as u32;
+        self.views.push(View::new(lens, filter, scene, space));
+        self.view_ids.insert(lens, id);
+        id
     }
 
     fn add(&mut self, identity: Identity, mut group: Group, scene: &Scene<'_>, space: &Space<'_>) -> GroupId {
         let id = self.groups.len() as GroupId;
+        let lens = Lens {
+            key: identity.key,
+            filter: group.filter,
+            has_fallback: identity.kind != Kind::Inverse,
+        };
+        let view = self.view(lens, scene, space);
         // Groups of avoiders are counted by their owners, not by their selector.
-        if identity.kind != Kind::Inverse {
-            let filter = group.filter.map(|at| Arc::clone(&self.filters[at as usize]));
-            register_nodes(&mut group, filter.as_deref(), scene, space);
-            count_bound(&mut group, identity.key, filter.as_deref(), scene, space);
+        let is_counted = identity.kind != Kind::Inverse;
+        if let Counts::Labels(labels) = &mut group.counts
+            && is_counted
+        {
+            labels.register_all(&self.views[view as usize].known);
         }
+        let picked = scene.bound.picked(&group.namespaces, group.selector.as_ref());
+        let picked: Vec<u32> = picked.filter(|_| is_counted).collect();
         self.keys.push(identity.key);
         self.groups.push(group);
+        self.view_of.push(view);
         self.ids.insert(identity, id);
+        for node in picked {
+            self.count_on_node(id, node, 1, scene, space);
+        }
         id
     }
 
@@ -209,51 +231,28 @@ impl Topology {
         space: &Space<'_>,
     ) {
         for (owner, wishes, node) in avoiders {
-            let node = &scene.bound.nodes[*node as usize];
             for id in self.inverse(*owner, wishes, scene, space) {
-                self.count_avoider(id, node, 1, scene, space);
+                self.count_on_node(id, *node, 1, scene, space);
             }
-        }
-    }
-
-    /// Counts a pod of the cluster that avoids others, or takes it back.
-    pub(crate) fn count_avoider(&mut self, id: GroupId, node: &Node, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
-        let key = self.keys[id as usize];
-        if let Some(value) = node.metadata.labels.get(space.vocabulary.key_name(key)) {
-            count_value(&mut self.groups[id as usize], key, value, step, scene, space);
         }
     }
 
     /// Counts a pod on a node of the cluster, by its position in the scene, or takes it back. In a group of avoiders it
     /// is counted as one of them.
     pub(crate) fn count_on_node(&mut self, id: GroupId, node: u32, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
-        let spot = self.spot(id, node, scene, space);
+        let view = &mut self.views[self.view_of[id as usize] as usize];
+        let filter = view.lens.filter.map(|at| &*self.filters[at as usize]);
         let group = &mut self.groups[id as usize];
-        match spot {
+        match view.spot(node, filter, scene, space) {
             Spot::Host(host) => group.add_host(host as usize, step),
             Spot::Domain(domain) => group.add_domain(domain as usize, step),
             Spot::Elsewhere => {
-                let filter = group.filter.map(|at| &*self.filters[at as usize]);
-                count_on(group, self.keys[id as usize], filter, node, step, scene, space);
+                if let Some(host) = view.value(node, scene, space) {
+                    group.add_elsewhere(host, step);
+                }
             }
             Spot::Unknown | Spot::Nowhere => {}
         }
-    }
-
-    fn spot(&mut self, id: GroupId, node: u32, scene: &Scene<'_>, space: &Space<'_>) -> Spot {
-        if self.spots.len() <= id as usize {
-            self.spots.resize_with(self.groups.len(), Vec::new);
-        }
-        let spots = &mut self.spots[id as usize];
-        if spots.is_empty() {
-            spots.resize(scene.bound.nodes.len(), Spot::Unknown);
-        }
-        if spots[node as usize] == Spot::Unknown {
-            let group = &self.groups[id as usize];
-            let filter = group.filter.map(|at| &*self.filters[at as usize]);
-            spots[node as usize] = spot(group, self.keys[id as usize], filter, node, scene, space);
-        }
-        spots[node as usize]
     }
 
     /// Counts a placed pod, or takes it back with a negative step.
@@ -282,7 +281,7 @@ impl Topology {
     pub(crate) fn truncate(&mut self, groups: usize) {
         self.groups.truncate(groups);
         self.keys.truncate(groups);
-        self.spots.truncate(groups);
+        self.view_of.truncate(groups);
         self.ids.retain(|_, id| (*id as usize) < groups);
     }
 
@@ -377,95 +376,7 @@ fn empty_counts(key: KeyId, tolerations: Option<&[Toleration]>, scene: &Scene<'_
     Counts::Labels(labels)
 }
 
-/// Domains of nodes there are, with pods on them or not.
-fn register_nodes(group: &mut Group, filter: Option<&Filter>, scene: &Scene<'_>, space: &Space<'_>) {
-    let Counts::Labels(labels) = &mut group.counts else {
-        return;
-    };
-    let entry = &space.keys[labels.key];
-    let name = space.vocabulary.key_name(entry.key);
-    for (node, requirements) in scene.nodes.iter().zip(scene.node_requirements) {
-        let Some(object) = &node.node else { continue };
-        let takes_part =
-            filter.is_none_or(|filter| filter.matches(&object.spec.taints, requirements, space.vocabulary));
-        let value = node.labels.get(name).filter(|_| takes_part);
-        if let Some(ordinal) = value.and_then(|value| ordinal(entry, value, space)) {
-            labels.register(ordinal);
-        }
-    }
-}
-
 fn ordinal(entry: &crate::space::TopologyKey, value: &str, space: &Space<'_>) -> Option<usize> {
     let value: ValueId = space.vocabulary.value(entry.key, value)?;
     entry.ordinal(value)
-}
-
-/// Pods the selector picks that are on nodes that take part.
-fn count_bound(group: &mut Group, key: KeyId, filter: Option<&Filter>, scene: &Scene<'_>, space: &Space<'_>) {
-    let picked: Vec<u32> = scene.bound.picked(&group.namespaces, group.selector.as_ref()).collect();
-    for at in picked {
-        count_on(group, key, filter, at, 1, scene, space);
-    }
-}
-
-fn count_on(
-    group: &mut Group,
-    key: KeyId,
-    filter: Option<&Filter>,
-    at: u32,
-    step: i32,
-    scene: &Scene<'_>,
-    space: &Space<'_>,
-) {
-    let node = &scene.bound.nodes[at as usize];
-    let requirements = &scene.bound_requirements[at as usize];
-    let takes_part = filter.is_none_or(|filter| filter.matches(&node.spec.taints, requirements, space.vocabulary));
-    let fallback = (key == KeyId::HOSTNAME).then_some(&node.metadata.name);
-    let name = space.vocabulary.key_name(key);
-    if let Some(value) = node.metadata.labels.get(name).or(fallback).filter(|_| takes_part) {
-        count_value(group, key, value, step, scene, space);
-    }
-}
-
-/// Where a node of the scene counts.
-fn spot(group: &Group, key: KeyId, filter: Option<&Filter>, at: u32, scene: &Scene<'_>, space: &Space<'_>) -> Spot {
-    let node = &scene.bound.nodes[at as usize];
-    let requirements = &scene.bound_requirements[at as usize];
-    let takes_part = filter.is_none_or(|filter| filter.matches(&node.spec.taints, requirements, space.vocabulary));
-    // Avoiders are counted by label alone.
-    let has_fallback = key == KeyId::HOSTNAME && group.kind != Kind::Inverse;
-    let fallback = has_fallback.then_some(&node.metadata.name);
-    let name = space.vocabulary.key_name(key);
-    let Some(value) = node.metadata.labels.get(name).or(fallback).filter(|_| takes_part) else {
-        return Spot::Nowhere;
-    };
-    match &group.counts {
-        Counts::Labels(labels) => {
-            let domain = ordinal(&space.keys[labels.key], value, space);
-            domain.map_or(Spot::Nowhere, |domain| Spot::Domain(domain as u32))
-        }
-        Counts::Hosts(_) => scene.hosts.get(value).map_or(Spot::Elsewhere, |host| Spot::Host(*host)),
-    }
-}
-
-fn count_value(group: &mut Group, key: KeyId, value: &Text, step: i32, scene: &Scene<'_>, space: &Space<'_>) {
-    if let Counts::Labels(labels) = &group.counts {
-        let entry = &space.keys[labels.key];
-        if let Some(ordinal) = ordinal(entry, value, space) {
-            group.add_domain(ordinal, step);
-        }
-        return;
-    }
-    debug_assert_eq!(key, KeyId::HOSTNAME);
-    match scene.hosts.get(value) {
-        Some(host) => group.add_host(*host as usize, step),
-        None => {
-            if let Counts::Hosts(hosts) = &mut group.counts {
-                match hosts.elsewhere.iter_mut().find(|(name, _)| name == value) {
-                    Some((_, count)) => *count = count.saturating_add_signed(step),
-                    None => hosts.elsewhere.push((value.clone(), 1)),
-                }
-            }
-        }
-    }
 }

@@ -11,7 +11,7 @@ use crate::{
     problem::Problem,
     space::{SetId, Space},
     tolerance::{Tolerance, TolerationsId},
-    topology::{GroupId, Owner, Scene, Topology, group::Counts, identity::Kind},
+    topology::{GroupId, Owner, Scene, Topology, group::Counts, identity::Kind, label_index::LabelIndex},
 };
 
 /// A pod's demands at one step of its ladder.
@@ -62,12 +62,17 @@ pub(crate) struct Ladder {
     avoided: Vec<GroupId>,
 }
 
+/// How many groups to match pay for looking combos up by label.
+const WORTH_AN_INDEX: usize = 32;
+
 /// The ladders of all combos.
 #[derive(Debug)]
 pub(crate) struct Ladders {
     pub(crate) all: Vec<Ladder>,
     /// Groups already matched against all combos.
     matched: usize,
+    /// The combos by label, once there are many groups to match.
+    index: Option<LabelIndex>,
 }
 
 /// What compiling needs.
@@ -101,6 +106,7 @@ impl Ladders {
         let mut ladders = Self {
             all: combos.iter().map(|_| Ladder::default()).collect(),
             matched: 0,
+            index: None,
         };
         let mut owned = Vec::with_capacity(combos.len());
         for (at, combo) in combos.iter().enumerate() {
@@ -168,9 +174,21 @@ impl Ladders {
 
     /// Tells every combo which of the new groups it counts for.
     fn match_new_groups(&mut self, shop: &Workshop<'_, '_>) {
-        for id in self.matched..shop.topology.groups.len() {
+        let combos = &shop.problem.intake.combos;
+        let new = self.matched..shop.topology.groups.len();
+        if new.len() > WORTH_AN_INDEX && self.index.is_none() {
+            self.index = Some(LabelIndex::new(combos.iter().map(|combo| &combo.labels)));
+        }
+        for id in new {
             let group = &shop.topology.groups[id];
-            for (combo, ladder) in shop.problem.intake.combos.iter().zip(&mut self.all) {
+            let asked = self
+                .index
+                .as_ref()
+                .map(|index| index.candidates(group.selector.as_ref()));
+            let all = asked.is_none().then_some(0..combos.len());
+            let asked = asked.into_iter().flatten().map(|at| at as usize);
+            for at in asked.chain(all.into_iter().flatten()) {
+                let (combo, ladder) = (&combos[at], &mut self.all[at]);
                 if !group.selects(&combo.namespace, &combo.labels) {
                     continue;
                 }

@@ -108,6 +108,26 @@ fn the_order_of_the_input_changes_nothing() {
 
 /// The witness names every placed pod once, and the judge needs no other order.
 #[test]
+fn the_number_of_threads_changes_nothing() {
+    for seed in [3, 9, 27] {
+        let snapshot = read(&mixed::pending(60, seed));
+        let with = |threads| {
+            let options = Options {
+                threads,
+                ..Options::default()
+            };
+            packing::planned(&snapshot, &options)
+        };
+        let alone = with(1);
+        for threads in [2, 8] {
+            let planned = with(threads);
+            assert_eq!(planned.report, alone.report, "seed {seed}, {threads} threads");
+            assert_eq!(planned.plan, alone.plan, "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn a_plan_tells_an_order_in_which_all_its_pods_can_be_bound() {
     for seed in 0..20 {
         let snapshot = read(&random::random(seed));

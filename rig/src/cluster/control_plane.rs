@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Builder, Cluster, TOKEN};
 use crate::client::{Client, Seen};
 use crate::error::{Error, Result};
+use crate::process::Process;
 use crate::{kwok, ports};
 
 /// Bounds of the single steps; generous, because the machine may be busy with other clusters.
@@ -225,13 +226,21 @@ impl Cluster {
     fn await_answer(&mut self, name: &str, address: &str, path: &str, limit: Duration) -> Result<()> {
         let client = Client::new(address.to_owned(), TOKEN, &self.pki.ca_pem)?;
         client.wait_for(&format!("{name} answering {path}"), limit, |client| {
-            self.check()?;
+            self.check_up_to(name)?;
             Ok(match client.request("GET", path, None, "application/json") {
                 Ok(answer) if answer.ok() => Seen::Done(()),
                 Ok(answer) => Seen::NotYet(answer.message()),
                 Err(error) => Seen::NotYet(error.to_string()),
             })
         })
+    }
+
+    /// An error when a piece, or one that was started before it and that it therefore needs, has ended. What comes later
+    /// may be down on purpose.
+    fn check_up_to(&mut self, name: &str) -> Result<()> {
+        let last = self.commands.iter().rposition(|(of, _)| of == name);
+        let needed = last.map_or(self.processes.len(), |last| last + 1);
+        self.processes.iter_mut().take(needed).try_for_each(Process::check)
     }
 
     /// No pod can be created in a namespace before the controller-manager has made its service account.
@@ -257,6 +266,7 @@ impl Cluster {
 fn again(command: &Command) -> Command {
     let mut copy = Command::new(command.get_program());
     copy.args(command.get_args());
+    copy.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(dir) = command.get_current_dir() {
         copy.current_dir(dir);
     }

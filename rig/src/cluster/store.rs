@@ -61,6 +61,7 @@ impl Cluster {
         copy(&backup, &data)?;
         self.start_again(ETCD)?;
         self.start_again(API_SERVER)?;
+        // The others give up when nobody answers them, so they come after it.
         self.await_api_server()?;
         for name in ["kube-scheduler", "kube-controller-manager", "kwok"] {
             self.start_again(name)?;

@@ -99,6 +99,9 @@ impl<'a> Bench<'a> {
         }
         let mut command = self.upstream.test(spec.suite);
         command.env("KUBECONFIG", cluster.kubeconfig()).env_remove("OUTPUT_DIR");
+        if spec.suite == Suite::Performance {
+            command.env("OUTPUT_DIR", reports(self.out));
+        }
         command.arg(format!("--ginkgo.focus={}", spec.focus()));
         command.arg(format!("--ginkgo.json-report={}", report.display()));
         command.arg(format!("--ginkgo.timeout={}s", SPEC_LIMIT.as_secs()));
@@ -188,6 +191,11 @@ impl<'a> Bench<'a> {
         }
         Ok(())
     }
+}
+
+/// Where the performance suite leaves what it measured.
+pub(crate) fn reports(out: &Path) -> PathBuf {
+    out.join("performance")
 }
 
 /// What upstream's chart sets for its suites, on ports of this cluster's own, except where a suite counts on a port.

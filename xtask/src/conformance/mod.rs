@@ -5,6 +5,7 @@
 //! the end, alone on the machine, because the suites' deadlines do not allow for a busy one.
 
 mod bench;
+mod performance;
 mod queue;
 mod report;
 mod shard;
@@ -23,7 +24,7 @@ use clap::{Args, ValueEnum};
 use bench::Bench;
 use queue::Queue;
 use report::Report;
-use shard::{Count, shard};
+pub(crate) use shard::{Count, shard};
 use spec::{Outcome, Spec, Verdict};
 pub(crate) use upstream::{MODULE, Upstream, VERSION};
 
@@ -123,9 +124,9 @@ pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
     };
     let specs = upstream.specs(&task.suites, task.focus.as_deref(), task.skip.as_deref())?;
     let mut report = if is_part && task.update {
-        Report::new(tables, name, &upstream.specs(&task.suites, None, None)?).with_earlier_verdicts()
+        Report::new(tables.clone(), name, &upstream.specs(&task.suites, None, None)?).with_earlier_verdicts()
     } else {
-        Report::new(tables, name, &specs)
+        Report::new(tables.clone(), name, &specs)
     };
     let run = Run {
         upstream: &upstream,
@@ -137,8 +138,15 @@ pub(crate) fn run(task: &Conformance) -> Result<ExitCode> {
     } else {
         task.shards
     };
+    let reports = bench::reports(&out);
+    // What another controller left must not pass for this one's.
+    let _ = fs::remove_dir_all(&reports);
+    fs::create_dir_all(&reports)?;
     let failed = run.all(specs, shards, &mut report)?;
     let left = run.again(failed, &mut report)?;
+    if task.suites.contains(&Suite::Performance) {
+        performance::gather(&reports, &tables, name)?;
+    }
     eprintln!("{}", report.summary());
     Ok(if left == 0 {
         ExitCode::SUCCESS

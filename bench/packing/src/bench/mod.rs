@@ -6,6 +6,8 @@ pub mod row;
 pub mod simulation;
 pub mod steps;
 
+use std::num::NonZero;
+
 use anyhow::Result;
 use packing::{Options, Packing, Warm};
 use workloads::Shape;
@@ -65,6 +67,7 @@ impl Bench {
     pub fn run(self, input: &Input) -> Result<Row> {
         let options = Options {
             packing: self.packing,
+            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
             ..Options::default()
         };
         let (mut samples, mut warm_samples) = (Vec::new(), Vec::new());

@@ -10,6 +10,7 @@ use std::time::Duration;
 use cloud::{CloudError, CloudProvider, RepairPolicies, conformance};
 use model::object::NodeClaim;
 use serde_json::json;
+use simulator::Fault;
 use world::{World, claim, token};
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -80,6 +81,20 @@ async fn a_node_joins_after_the_delay_of_its_class() {
     tokio::time::sleep(Duration::from_secs(29)).await;
     assert_eq!(world.nodes(), [""; 0]);
     tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(world.nodes(), [launched.provider_id.strip_prefix("kwok://").unwrap()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_node_is_refused_is_launched_and_joins_when_it_is_let_in() {
+    let world = World::new(AT_ONCE);
+    let claim = claim("a", "2026-01-01T00:00:00Z".parse().unwrap());
+    world.fail_creations([Fault::Fail(422), Fault::Fail(422)]);
+    let launched = world.cloud.create(&claim, &token(&claim, 1)).await.unwrap();
+    assert_eq!(world.nodes(), [""; 0]);
+    let instances = world.cloud.list().await.unwrap();
+    let ids: Vec<_> = instances.iter().map(|it| it.provider_id.as_str()).collect();
+    assert_eq!(ids, [&*launched.provider_id]);
+    tokio::time::sleep(SLOW).await;
     assert_eq!(world.nodes(), [launched.provider_id.strip_prefix("kwok://").unwrap()]);
 }
 

@@ -15,7 +15,7 @@ use model::{
     snapshot::Snapshot,
 };
 use packing::{
-    Options,
+    Options, Warm,
     demand::{Demand, DemandPod, Origin},
 };
 use runtime::{Settings, queue::Backoff, settings::Steering};
@@ -36,6 +36,8 @@ pub struct Provisioner {
     waiting_since: Mutex<Option<Instant>>,
     /// Counts passes, to tell their series apart.
     passes: AtomicU64,
+    /// What the next plan can take over from the last one.
+    warm: Arc<Mutex<Warm>>,
 }
 
 /// How to plan.
@@ -106,7 +108,15 @@ impl Controller for Provisioner {
         let began = Instant::now();
         let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
         let (snapshot, manner) = (planned_on(&going(cluster), cluster), manner(cluster.settings()));
-        let outcome = cluster.engine().run(move || pass(&snapshot, &manner)).await?;
+        let warm = Arc::clone(&self.warm);
+        let plan = move || {
+            pass(
+                &snapshot,
+                &manner,
+                &mut warm.lock().unwrap_or_else(PoisonError::into_inner),
+            )
+        };
+        let outcome = cluster.engine().run(plan).await?;
         let took = began.elapsed();
         depth.end(cluster, &outcome.plan);
         measure(cluster, &outcome, took);
@@ -179,7 +189,7 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
 }
 
 /// Plans and decides.
-pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
+pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Outcome {
     let snapshot = &nominated::counted(snapshot);
     let Demand { pods, ignored } = Demand::of(snapshot);
     let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
@@ -196,7 +206,7 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner) -> Outcome {
         "computing scheduling decision for provisionable pod(s)"
     );
     let snapshot = in_flight::counted(snapshot);
-    let packing::Planned { plan, dropped, .. } = packing::planned(&snapshot, &manner.options);
+    let packing::Planned { plan, dropped, .. } = warm.planned(&snapshot, &manner.options);
     let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
     if manner.steering >= Steering::Nominate {
         let hints = hint::worthwhile(&snapshot, &plan);

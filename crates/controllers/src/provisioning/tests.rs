@@ -11,7 +11,7 @@ use super::{
 };
 
 fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
-    let outcome = pass(snapshot, &Manner::default());
+    let outcome = pass(snapshot, &Manner::default(), &mut packing::Warm::default());
     let drafts = outcome.steps.into_iter().filter_map(|step| match step {
         Step::Create(draft) => Some(*draft),
         _ => None,
@@ -20,7 +20,7 @@ fn drafts(snapshot: &Snapshot) -> Vec<Draft> {
 }
 
 fn refusals(snapshot: &Snapshot) -> usize {
-    let outcome = pass(snapshot, &Manner::default());
+    let outcome = pass(snapshot, &Manner::default(), &mut packing::Warm::default());
     let is_refusal = |step: &&Step| matches!(step, Step::Refuse(_));
     outcome.steps.iter().filter(is_refusal).count()
 }

@@ -1,6 +1,6 @@
 //! Small clusters as JSON: pools, machines and pods that are well unless a test says otherwise.
 
-use std::io::Cursor;
+use std::{collections::BTreeMap, io::Cursor};
 
 use disruption::{Command, Facts, Method, Options, Pass, Refusal, Round, ask, decide};
 use jiff::Timestamp;
@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) objects: Vec<Value>,
     pub(crate) types: Vec<Value>,
     pub(crate) settings: Value,
+    /// The types of pools that do not offer all.
+    pub(crate) offers: BTreeMap<String, Vec<String>>,
     pub(crate) facts: Facts,
     pub(crate) options: Options,
 }
@@ -37,6 +39,7 @@ pub(crate) fn cluster() -> Cluster {
         objects: vec![pool("default", json!({}))],
         types: types.to_vec(),
         settings: json!({}),
+        offers: BTreeMap::new(),
         facts: Facts::default(),
         options: Options::default(),
     }
@@ -183,6 +186,7 @@ impl Cluster {
             "apiVersion": "dovetail.dev/v1alpha1", "kind": "Snapshot",
             "metadata": { "name": "test", "takenAt": NOW },
             "settings": self.settings, "objects": self.objects, "instanceTypes": self.types,
+            "nodePoolInstanceTypes": self.offers,
         }))
     }
 

@@ -139,3 +139,50 @@ fn a_round_that_runs_out_of_work_goes_on_where_it_stopped() {
     seen.sort();
     assert_eq!(seen, ["n0", "n1", "n2", "n3"]);
 }
+
+/// A large node with a little on it beside a small one, and a pod that will come in a few minutes.
+fn awaiting(cpu: &str) -> Cluster {
+    let mut cluster = cluster()
+        .node("a", "t8")
+        .pod("p", "a", "500m")
+        .node("b", "t2")
+        .pod("q", "b", "500m");
+    let pending = crate::fixture::cluster().pending("soon", cpu);
+    let pods = &pending.snapshot();
+    cluster.facts.expected = pods.objects().pods.iter().cloned().collect();
+    cluster
+}
+
+#[test]
+fn a_node_that_pods_of_a_cron_job_will_need_in_a_few_minutes_stays() {
+    let single = |cluster: &Cluster| texts(&cluster.ask(Method::SingleNodeConsolidation).commands);
+    assert_eq!(single(&awaiting("1")), ["delete: [a]"], "the other has room for it");
+    let large = awaiting("3");
+    assert!(
+        single(&large).iter().all(|text| !text.contains("delete: [a]")),
+        "{:?}",
+        single(&large)
+    );
+    let kept = large.ask(Method::SingleNodeConsolidation).refusals;
+    assert!(
+        kept.iter()
+            .any(|refusal| refusal.node.as_str() == "a" && refusal.rule == Rule::NeededSoon(1)),
+        "{kept:?}"
+    );
+    let off = json!({ "metadata": { "annotations": { "dovetail.dev/expected-pods-guard": "off" } } });
+    assert_eq!(single(&large.clone().pool("default", off)), ["delete: [a]"]);
+    let mut faithful = large;
+    faithful.options.consolidation = Consolidation::Faithful;
+    assert_eq!(single(&faithful), ["delete: [a]"]);
+}
+
+#[test]
+fn of_empty_nodes_as_many_stay_as_pods_that_will_come_need() {
+    let mut cluster = cluster().node("a", "t4").node("b", "t4").node("c", "t4");
+    cluster.facts.expected = awaiting("3").facts.expected;
+    let pass = cluster.ask(Method::Emptiness);
+    assert_eq!(texts(&pass.commands), ["delete: [a, b]"]);
+    assert!(pass.refusals.iter().any(|refusal| refusal.rule == Rule::NeededSoon(1)));
+    cluster.facts.expected.clear();
+    assert_eq!(texts(&cluster.ask(Method::Emptiness).commands), ["delete: [a, b, c]"]);
+}

@@ -1,6 +1,6 @@
 //! The one place where the command meets the planner.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZero};
 
 use model::{object::ObjectKey, plan::Plan, price::Price, snapshot::Snapshot};
 
@@ -36,6 +36,7 @@ pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
             Packing::Faithful => packing::Packing::Faithful,
             Packing::Cheapest => packing::Packing::Cheapest,
         },
+        threads: std::thread::available_parallelism().map_or(1, NonZero::get),
         ..packing::Options::default()
     };
     let packing::Planned { plan, report, .. } = packing::planned(snapshot, &options);

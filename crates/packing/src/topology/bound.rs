@@ -8,12 +8,15 @@ use model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::label_index::LabelIndex;
+
 /// Pods on nodes, by namespace and labels, because a selector asks only for those.
 #[derive(Debug, Default)]
 pub(crate) struct BoundPods {
     /// Nodes that pods are on.
     pub(crate) nodes: Vec<Arc<Node>>,
     sets: Vec<LabelSet>,
+    index: LabelIndex,
     /// Pods with required anti-affinity and their node; those being deleted too.
     pub(crate) avoiders: Vec<(Arc<Pod>, u32)>,
 }
@@ -57,6 +60,7 @@ impl BoundPods {
                 bound.sets[set].nodes.push(at);
             }
         }
+        bound.index = LabelIndex::new(bound.sets.iter().map(|set| &set.labels));
         bound
     }
 
@@ -67,9 +71,8 @@ impl BoundPods {
         namespaces: &'a [Text],
         selector: Option<&'a LabelSelector>,
     ) -> impl Iterator<Item = u32> + 'a {
-        self.sets
-            .iter()
-            .filter(move |set| namespaces.contains(&set.namespace))
+        let sets = self.index.candidates(selector).map(|at| &self.sets[at as usize]);
+        sets.filter(move |set| namespaces.contains(&set.namespace))
             .filter(move |set| selector.is_none_or(|selector| selects(selector, &set.labels)))
             .flat_map(|set| set.nodes.iter().copied())
     }

@@ -10,7 +10,7 @@ use model::{
 use crate::ladder::Wishes;
 
 /// Which nodes take part in a spread.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Filter {
     /// Any of these must hold; without alternatives every node passes.
     pub(crate) alternatives: Vec<Requirements>,

@@ -88,6 +88,14 @@ impl LabelCounts {
         put(&mut self.known, domain);
     }
 
+    /// Domains that exist, with pods or without.
+    pub(crate) fn register_all(&mut self, domains: &[u64]) {
+        self.known
+            .iter_mut()
+            .zip(domains)
+            .for_each(|(known, more)| *known |= more);
+    }
+
     fn add(&mut self, domain: usize, step: i32) {
         put(&mut self.known, domain);
         self.counts[domain] += step;
@@ -108,6 +116,17 @@ impl Group {
                 .selector
                 .as_ref()
                 .is_some_and(|selector| super::bound::selects(selector, labels))
+    }
+
+    /// Counts a pod on a host that takes no pods in this run.
+    pub(crate) fn add_elsewhere(&mut self, host: &Text, step: i32) {
+        let Counts::Hosts(hosts) = &mut self.counts else {
+            return;
+        };
+        match hosts.elsewhere.iter_mut().find(|(name, _)| name == host) {
+            Some((_, count)) => *count = count.saturating_add_signed(step),
+            None => hosts.elsewhere.push((host.clone(), 1)),
+        }
     }
 
     /// Counts a pod on a host.
