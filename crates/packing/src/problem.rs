@@ -40,6 +40,8 @@ pub(crate) struct Problem {
     pub(crate) node_taints: Vec<TaintsId>,
     /// Room on nodes, lane by lane, node by node.
     pub(crate) node_room: Vec<i64>,
+    /// Shapes that have room on no node, however empty the others are.
+    pub(crate) is_too_large: Vec<bool>,
     /// Nodes on which nothing fits because something is overdrawn already.
     pub(crate) overdrawn: Vec<bool>,
     pub(crate) universe: Vec<crate::supply::Domain>,
@@ -127,13 +129,14 @@ impl Problem {
             .map(|node| labels.requirements(&node.metadata.labels, &mut vocabulary))
             .collect();
         let lanes = lanes_of(&intake, &templates);
-        let shapes = intake.shapes.iter().flat_map(|shape| lanes.asked(shape)).collect();
+        let shapes: Vec<i64> = intake.shapes.iter().flat_map(|shape| lanes.asked(shape)).collect();
         let mut tolerance = Tolerance::default();
         let node_taints = nodes.iter().map(|node| tolerance.taints(&node.taints)).collect();
         let mut node_room = Vec::with_capacity(nodes.len() * lanes.len());
         for node in &nodes {
             lanes.offered_into(&node.remaining, &mut node_room);
         }
+        let is_too_large = too_large(&shapes, &node_room, lanes.len());
         let is_overdrawn = |node: &StateNode| {
             let is_negative = node.remaining.iter().any(|(_, left)| left.is_negative());
             is_negative || node.volumes.check(&Volumes::default()).is_err()
@@ -155,6 +158,7 @@ impl Problem {
             nodes,
             node_taints,
             node_room,
+            is_too_large,
             overdrawn,
             universe,
             pods: demand.pods,
@@ -205,6 +209,19 @@ impl Problem {
     pub(crate) fn node_name(&self, node: usize) -> &NodeName {
         &self.nodes[node].name
     }
+}
+
+/// Which shapes ask for more of something than any node has left. In a fleet that is well packed these are nearly all of
+/// them, and no node needs to be looked at.
+fn too_large(shapes: &[i64], node_room: &[i64], lanes: usize) -> Vec<bool> {
+    let mut most = vec![0; lanes];
+    for room in node_room.chunks(lanes.max(1)) {
+        for (most, room) in most.iter_mut().zip(room) {
+            *most = (*most).max(*room);
+        }
+    }
+    let is_too_large = |asked: &[i64]| asked.iter().zip(&most).any(|(asked, most)| asked > most);
+    shapes.chunks(lanes.max(1)).map(is_too_large).collect()
 }
 
 fn is_resident(entry: &DemandPod) -> bool {

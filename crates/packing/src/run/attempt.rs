@@ -83,6 +83,9 @@ impl Run<'_> {
     }
 
     pub(super) fn try_nodes(&mut self, candidate: Candidate) -> bool {
+        if self.problem.is_too_large.get(candidate.entry.shape as usize) == Some(&true) {
+            return false;
+        }
         let nodes = self.nodes.states.len();
         for at in 0..nodes.div_ceil(64) {
             let all = if (at + 1) * 64 <= nodes {
