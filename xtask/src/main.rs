@@ -41,7 +41,7 @@ enum Task {
     Cluster(cluster::Cluster),
     /// Runs upstream's own suites against a controller and writes a table of verdicts
     Conformance(conformance::Conformance),
-    /// Writes the table of upstream's scheduling specs and our tests
+    /// Writes the tables of upstream's unit specs and our tests
     Specs,
     Catalogue(catalogue::Catalogue),
 }
