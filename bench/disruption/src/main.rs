@@ -40,6 +40,7 @@ struct Differential {
 }
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 struct Bench {
     /// Nodes of the fleets
     #[arg(long, value_delimiter = ',', default_values_t = [100, 500, 2000, 5000])]

@@ -4,6 +4,8 @@
 //! waits, asks again on a fresh snapshot, and carries commands out: mark the nodes, bring replacements up, and only then
 //! delete the claims. Whatever goes wrong before that ends in the nodes staying as they were.
 
+mod cron_jobs;
+mod deletion_cost;
 mod facts;
 mod marker;
 mod measure;
@@ -21,34 +23,21 @@ use std::sync::Arc;
 use cloud::RepairPolicies;
 
 use crate::Cluster;
+pub use deletion_cost::run as run_deletion_cost;
+pub(crate) use measure::snake;
 use memory::Memory;
 use queue::CommandQueue;
 use repair::Policies;
 use rounds::Rounds;
 
-/// Runs the loop and the queue of commands under way, until the future is dropped.
-pub fn run(cluster: &Arc<Cluster>) -> impl Future<Output = ()> + Send + use<> {
+/// Runs the loop and the queue of commands under way, until the future is dropped. Without policies nothing is repaired.
+pub fn run(cluster: &Arc<Cluster>, repair: Option<RepairPolicies>) -> impl Future<Output = ()> + Send + use<> {
     let memory = Arc::new(Memory::default());
     let queue = Arc::new(CommandQueue::new(Arc::clone(&memory)));
     let (work, carry_on) = crate::run(queue, Arc::clone(cluster));
-    let rounds = Rounds::new(memory, work, policies(cluster));
+    let rounds = Rounds::new(memory, work, repair.map(Policies::new));
     let (_, ask) = crate::run(Arc::new(rounds), Arc::clone(cluster));
     async {
         tokio::join!(carry_on, ask);
-    }
-}
-
-/// The repair policies, if nodes are to be repaired here.
-fn policies(cluster: &Cluster) -> Option<Policies> {
-    let settings = cluster.settings();
-    if !settings.decisions.feature_gates.node_repair || settings.legacy_node_repair {
-        return None;
-    }
-    match RepairPolicies::new(cluster.cloud().repair_policies()) {
-        Ok(policies) => Some(Policies::new(policies)),
-        Err(error) => {
-            tracing::error!(error = %error, "nodes are not repaired");
-            None
-        }
     }
 }

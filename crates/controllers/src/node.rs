@@ -1,7 +1,7 @@
 //! Nodes: their hydration, drain and end.
 
 pub mod drain;
-mod events;
+pub(crate) mod events;
 pub mod eviction;
 pub mod health;
 pub mod hydration;

@@ -8,7 +8,7 @@ use disruption::{Reason, UNLIMITED};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     dump::{self, Source},
-    object::{Node, NodePool},
+    object::{Budget, Node, NodePool},
     snapshot::Snapshot,
 };
 use runtime::Clock;
@@ -16,6 +16,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{answer::Answer, document, failure::Failure, live, terminal::Presentation};
+
+/// What the API server writes where a NodePool says nothing of budgets.
+const DEFAULT_NODES: &str = "10%";
 
 /// Print when nodes of each NodePool may be disrupted in the coming days, and how many at a time.
 #[derive(Debug, clap::Args)]
@@ -141,6 +144,7 @@ fn report(snapshot: &Snapshot, now: Timestamp, days: u8, wanted: &[String]) -> R
 }
 
 fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp) -> PoolReport {
+    let pool = &defaulted(pool);
     let nodes = snapshot.nodes_of_pool(&pool.name()).count();
     let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
     let (windows, closed) = match disruption::windows(pool, nodes, from, to) {
@@ -181,6 +185,21 @@ fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp)
         closed,
         reasons: reasons.collect(),
     }
+}
+
+/// The pool with the budget that the API server writes on pools without any. One that it has seen, and that has none,
+/// was given none on purpose.
+fn defaulted(pool: &NodePool) -> NodePool {
+    let mut pool = pool.clone();
+    let is_seen = !pool.metadata.uid.is_empty();
+    if !is_seen && pool.spec.disruption.budgets.is_empty() {
+        let budget = Budget {
+            nodes: DEFAULT_NODES.into(),
+            ..Budget::default()
+        };
+        pool.spec.disruption.budgets = [budget].into_iter().collect();
+    }
+    pool
 }
 
 fn paused(pool: &NodePool, now: Timestamp) -> Option<String> {
@@ -269,6 +288,25 @@ mod tests {
         let drifted = shown.lines().find(|line| line.contains("Drifted")).unwrap();
         assert!(drifted.contains("##+...##"), "{drifted}");
         assert!(drifted.ends_with("0  18:00 today, 2 nodes"), "{drifted}");
+    }
+
+    #[test]
+    fn a_pool_no_api_server_has_seen_has_the_budget_it_would_be_given() {
+        let now_of = |pool: serde_json::Value| {
+            let node = |at: usize| {
+                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("n{at}"),
+                    "labels": {"karpenter.sh/nodepool": "general"}}})
+            };
+            let objects: Vec<_> = (0..21).map(node).chain([pool]).collect();
+            let report = report(&snapshot(&objects), now(), 7, &[]).unwrap();
+            report.pools[0].reasons[0].now
+        };
+        let mut written = pool("general", &json!([]));
+        written["spec"]["disruption"]["budgets"].take();
+        assert_eq!(now_of(written), Some(3), "a tenth of 21");
+        let mut seen = pool("general", &json!([]));
+        seen["metadata"]["uid"] = json!("u");
+        assert_eq!(now_of(seen), None, "no budget was its owner's wish");
     }
 
     #[test]

@@ -54,48 +54,48 @@ pub(crate) fn pause(args: &PauseArgs) -> anyhow::Result<Answer> {
         return Err(Failure::new("a pause needs a reason", why, "--reason \"…\"").into());
     }
     let now = Clock::system().now();
+    live::wait_for(async { paused(&live::cluster().await?, args, now).await }).map(Answer::from)
+}
+
+/// Pauses pools of a cluster, and says so.
+async fn paused(api: &Api, args: &PauseArgs, now: Timestamp) -> anyhow::Result<String> {
     let until = args
         .span
         .map(|span| now.saturating_add(span.to_signed()).unwrap_or(Timestamp::MAX));
-    live::wait_for(async {
-        let api = live::cluster().await?;
-        let pools = chosen(&live::list::<NodePool>(&api).await?, &args.which.pools)?;
-        let asks = format!(
-            "Writes {PAUSE} on {}: {}. Stops consolidation, drift and expiry; not new nodes, not repair.",
-            counted(pools.len(), "NodePool"),
-            pools.join(", ")
-        );
-        if !args.which.agrees(&asks)? {
-            return Ok(Answer::from("nothing was written\n".to_owned()));
-        }
-        write(&api, &pools, &annotations(until, Some(&args.reason))).await?;
-        Ok(Answer::from(format!(
-            "paused {}: {:?}. End it: dovetail resume\n",
-            until.map_or("until it is resumed".to_owned(), |until| format!(
-                "until {}",
-                written(until)
-            )),
-            args.reason
-        )))
-    })
+    let pools = chosen(&live::list::<NodePool>(api).await?, &args.which.pools)?;
+    let asks = format!(
+        "Writes {PAUSE} on {}: {}. Stops consolidation, drift and expiry; not new nodes, not repair.",
+        counted(pools.len(), "NodePool"),
+        pools.join(", ")
+    );
+    if !args.which.agrees(&asks)? {
+        return Ok("nothing was written\n".to_owned());
+    }
+    write(api, &pools, &annotations(until, Some(&args.reason))).await?;
+    let until = until.map_or("until it is resumed".to_owned(), |until| {
+        format!("until {}", written(until))
+    });
+    Ok(format!("paused {until}: {:?}. End it: dovetail resume\n", args.reason))
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<Answer> {
-    live::wait_for(async {
-        let api = live::cluster().await?;
-        let all = live::list::<NodePool>(&api).await?;
-        let is_paused = |pool: &&Value| !pool["metadata"]["annotations"][PAUSE].is_null();
-        let paused: Vec<Value> = all.iter().filter(is_paused).cloned().collect();
-        if paused.is_empty() {
-            return Ok(Answer::from("nothing to resume: no pause is set.\n".to_owned()));
-        }
-        let pools = chosen(&paused, &args.which.pools)?;
-        if !args.which.agrees(&format!("Takes {PAUSE} off {}.", pools.join(", ")))? {
-            return Ok(Answer::from("nothing was written\n".to_owned()));
-        }
-        write(&api, &pools, &annotations_gone()).await?;
-        Ok(Answer::from(format!("resumed {}\n", pools.join(", "))))
-    })
+    live::wait_for(async { resumed(&live::cluster().await?, args).await }).map(Answer::from)
+}
+
+/// Ends the pause of pools of a cluster, and says so.
+async fn resumed(api: &Api, args: &ResumeArgs) -> anyhow::Result<String> {
+    let all = live::list::<NodePool>(api).await?;
+    let is_paused = |pool: &&Value| !pool["metadata"]["annotations"][PAUSE].is_null();
+    let paused: Vec<Value> = all.iter().filter(is_paused).cloned().collect();
+    if paused.is_empty() {
+        return Ok("nothing to resume: no pause is set.\n".to_owned());
+    }
+    let pools = chosen(&paused, &args.which.pools)?;
+    if !args.which.agrees(&format!("Takes {PAUSE} off {}.", pools.join(", ")))? {
+        return Ok("nothing was written\n".to_owned());
+    }
+    write(api, &pools, &annotations_gone()).await?;
+    Ok(format!("resumed {}\n", pools.join(", ")))
 }
 
 impl Which {
@@ -154,7 +154,59 @@ async fn write(api: &Api, pools: &[String], change: &Value) -> anyhow::Result<()
 
 #[cfg(test)]
 mod tests {
+    use simulator::{ApiServer, Resource};
+
     use super::*;
+
+    /// A cluster with the pools `a` and `b`, the first with an annotation of somebody else's.
+    fn two_pools() -> (ApiServer, Api) {
+        let server = ApiServer::new(|| Timestamp::UNIX_EPOCH);
+        server.define(&Resource::new("karpenter.sh", "nodepools"), "NodePool", false);
+        for (name, annotations) in [("a", json!({"team": "shop"})), ("b", json!({}))] {
+            let metadata = json!({"name": name, "annotations": annotations});
+            let pool = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": metadata, "spec": {}});
+            server.create(pool).unwrap();
+        }
+        let api = Api::new(server.client(), "dovetail-cli/test");
+        (server, api)
+    }
+
+    fn which(pools: &[&str]) -> Which {
+        Which {
+            pools: pools.iter().map(|&name| name.to_owned()).collect(),
+            yes: true,
+        }
+    }
+
+    #[test]
+    fn a_pause_is_written_on_the_pools_that_are_meant_and_taken_off_again() {
+        live::wait_for(async {
+            let (server, api) = two_pools();
+            let annotations = |pool: &str| server.get("NodePool", pool).unwrap()["metadata"]["annotations"].clone();
+            let args = PauseArgs {
+                reason: "incident 4711".to_owned(),
+                span: Some("2h".parse().unwrap()),
+                which: which(&["a"]),
+            };
+            let said = paused(&api, &args, "2026-11-16T15:42:07Z".parse().unwrap()).await?;
+            assert_eq!(
+                said,
+                "paused until 2026-11-16T17:42:07Z: \"incident 4711\". End it: dovetail resume\n"
+            );
+            let expected = json!({PAUSE: "2026-11-16T17:42:07Z", PAUSE_REASON: "incident 4711", "team": "shop"});
+            assert_eq!(annotations("a"), expected);
+            assert!(annotations("b")[PAUSE].is_null());
+
+            let unpaused = resumed(&api, &ResumeArgs { which: which(&["b"]) }).await;
+            assert!(unpaused.unwrap_err().to_string().contains("no NodePool b to change"));
+            assert_eq!(resumed(&api, &ResumeArgs { which: which(&[]) }).await?, "resumed a\n");
+            assert_eq!(annotations("a"), json!({"team": "shop"}));
+            let said = resumed(&api, &ResumeArgs { which: which(&[]) }).await?;
+            assert_eq!(said, "nothing to resume: no pause is set.\n");
+            Ok(())
+        })
+        .unwrap();
+    }
 
     #[test]
     fn all_pools_are_meant_unless_some_are_named() {

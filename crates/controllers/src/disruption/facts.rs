@@ -57,6 +57,7 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
     let (snapshot, paused) = pause::held(&in_flight::counted(&snapshot), now);
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
+    facts.expected = memory.expected();
     facts.pool_costs = disruption::tracked_costs(&snapshot);
     facts.settled_at = memory.settled_at();
     facts.rotation = memory.rotation();
@@ -116,4 +117,82 @@ fn repairs(snapshot: &Snapshot, policies: &Policies, memory: &Memory, now: Times
         repairs.insert(NodeName::from(node.metadata.name.clone()), repair);
     }
     repairs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use cloud::{RepairAction as Action, RepairPolicies, RepairPolicy};
+    use jiff::SignedDuration;
+    use model::{
+        dump::{self, Mode, Source},
+        object::{ConditionStatus, Uid},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(hour: i64) -> Timestamp {
+        let begin: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
+        begin + SignedDuration::from_hours(hour)
+    }
+
+    /// A cluster with one node that has been broken since ten.
+    fn broken() -> Snapshot {
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"providerID": "id"},
+                "status": {"conditions": [{"type": "Disk", "status": "False", "lastTransitionTime": "2026-11-16T10:00:00Z"}]}},
+            {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "c", "uid": "u"},
+                "spec": {"requirements": []}, "status": {"providerID": "id", "nodeName": "n"}},
+        ]});
+        let stream = Source::Stream("test".into(), Box::new(Cursor::new(objects.to_string().into_bytes())));
+        let options = dump::Options {
+            mode: Mode::Strict,
+            taken_at: at(0),
+        };
+        dump::read([stream], options).unwrap().0
+    }
+
+    #[test]
+    fn a_node_whose_fault_comes_back_after_two_reboots_is_replaced_until_these_are_a_day_ago() {
+        let policy = |reason_regex, action| RepairPolicy {
+            condition_type: "Disk",
+            condition_status: ConditionStatus::False,
+            reason_regex,
+            toleration: std::time::Duration::ZERO,
+            termination_grace_period: None,
+            priority: 0,
+            action,
+        };
+        let policies = vec![policy(".*", Action::RebootNode), policy("", Action::ReplaceNode)];
+        let policies = Policies::new(RepairPolicies::new(policies).unwrap());
+        let (memory, snapshot) = (Memory::default(), broken());
+        let found = |hour: i64| {
+            let repairs = repairs(&snapshot, &policies, &memory, at(hour));
+            let repair = &repairs[&NodeName::from("n")];
+            (repair.action, repair.is_escalated)
+        };
+        let uid = Uid::from("u");
+        assert_eq!(found(1), (RepairAction::Reboot, false));
+        memory.rebooted(&uid, at(1));
+        assert_eq!(found(2), (RepairAction::Reboot, false), "looking is no reboot");
+        memory.rebooted(&uid, at(2));
+        assert_eq!(found(3), (RepairAction::Replace, true));
+        assert_eq!(found(26), (RepairAction::Reboot, false), "both are a day ago");
+        let replaced = Policies::new(RepairPolicies::new(vec![policy("", Action::ReplaceNode)]).unwrap());
+        let repair = repairs(&snapshot, &replaced, &memory, at(3))
+            .remove(&NodeName::from("n"))
+            .unwrap();
+        assert_eq!(
+            (repair.action, repair.is_escalated),
+            (RepairAction::Replace, false),
+            "it was no reboot anyway"
+        );
+        let later = "2026-11-16T09:00:00Z".parse().unwrap();
+        assert!(
+            repairs(&snapshot, &replaced, &memory, later).is_empty(),
+            "nothing is due"
+        );
+    }
 }

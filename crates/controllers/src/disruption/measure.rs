@@ -6,6 +6,7 @@ use api::labels;
 use disruption::{Candidate, Command, Invalid, Method, Reason, Round};
 use jiff::Timestamp;
 use model::object::{NodeClaim, NodePool, ObjectKey};
+use runtime::Metrics;
 
 use crate::{
     Cluster,
@@ -22,11 +23,15 @@ pub(super) fn lower(reason: Reason) -> &'static str {
     }
 }
 
-/// Upstream's spelling of a name in a label.
-fn snake(name: &str) -> String {
+/// Upstream's spelling of a name in a label: words begin with a capital, and several in a row are one word.
+pub(crate) fn snake(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
     let mut snake = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !snake.is_empty() {
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| letters.get(at));
+        let is_after_word = before.is_some_and(|before| before.is_ascii_lowercase() || before.is_ascii_digit());
+        let is_first = before.is_some() && letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+        if letter.is_ascii_uppercase() && (is_after_word || is_first) {
             snake.push('_');
         }
         snake.extend(letter.to_lowercase());
@@ -103,20 +108,18 @@ fn scored(cluster: &Cluster, command: &Command) {
 }
 
 /// Counts a command that did not hold. Upstream does not count those whose pods would go elsewhere.
-pub(super) fn rejected(cluster: &Cluster, command: &Command, why: &Invalid) {
+pub(super) fn rejected(metrics: &Metrics, command: &Command, why: &Invalid) {
     let number = match why {
         Invalid::Scheduling(_) => return,
         _ => command.candidates.len(),
     };
-    cluster
-        .metrics()
+    metrics
         .voluntary_disruption_failed_validations_total
         .add([command.method.consolidation_type()], count(number));
 }
 
 /// Counts a command that begins.
-pub(super) fn started(cluster: &Cluster, command: &Command) {
-    let metrics = cluster.metrics();
+pub(super) fn started(metrics: &Metrics, command: &Command) {
     let (decision, reason) = (command.decision().as_str(), lower(command.reason()));
     let kind = command.method.consolidation_type();
     metrics
@@ -135,14 +138,13 @@ pub(super) fn started(cluster: &Cluster, command: &Command) {
 }
 
 /// Counts a command that was given up, by its replacements that did not come up.
-pub(super) fn failed(cluster: &Cluster, command: &Command, lost: usize) {
+pub(super) fn failed(metrics: &Metrics, command: &Command, lost: usize) {
     let labels = [
         command.decision().as_str(),
         lower(command.reason()),
         command.method.consolidation_type(),
     ];
-    cluster
-        .metrics()
+    metrics
         .voluntary_disruption_queue_failures_total
         .add(labels, count(lost));
 }
@@ -187,7 +189,129 @@ pub(super) fn disrupted(cluster: &Cluster, command: &Command, candidate: &Candid
 
 #[cfg(test)]
 mod tests {
+    use disruption::{Cost, Replacement, Saving, TerminateFirst};
+    use model::{plan::Plan, price::Price};
+
     use super::*;
+
+    /// A command over a node of each pool, replaced by so many.
+    fn command(method: Method, pools: &[&str], replacements: usize) -> Command {
+        let candidate = |pool: &&str| Candidate {
+            node: "n".into(),
+            claim: "c".into(),
+            provider_id: "id".into(),
+            node_pool: (*pool).into(),
+            instance_type: "t".into(),
+            capacity_type: "spot".into(),
+            zone: "z".into(),
+            price: Price::ZERO,
+            reschedule_cost: Cost::NODE,
+            disruption_cost: Cost::ZERO,
+            reschedulable: Vec::new(),
+            has_pod_blockers: false,
+            is_initialized: true,
+            drain_bound: None,
+            repair: None,
+        };
+        Command {
+            method,
+            candidates: pools.iter().map(candidate).collect(),
+            replacements: vec![Replacement::Static("p".into()); replacements],
+            plan: Plan::default(),
+            terminate_first: None,
+            is_reboot: false,
+            saving: Saving::default(),
+            scores: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_command_that_begins_is_counted_once_and_once_for_each_pool() {
+        let cases = [
+            (Method::Emptiness, 1, 0, ["delete", "empty", "empty"]),
+            (Method::Emptiness, 3, 0, ["delete", "empty", "empty"]),
+            (
+                Method::SingleNodeConsolidation,
+                1,
+                0,
+                ["delete", "underutilized", "single"],
+            ),
+            (
+                Method::SingleNodeConsolidation,
+                1,
+                1,
+                ["replace", "underutilized", "single"],
+            ),
+            (
+                Method::MultiNodeConsolidation,
+                3,
+                0,
+                ["delete", "underutilized", "multi"],
+            ),
+            (
+                Method::MultiNodeConsolidation,
+                3,
+                1,
+                ["replace", "underutilized", "multi"],
+            ),
+            (Method::Drift, 1, 2, ["replace", "drifted", ""]),
+            (Method::Repair, 1, 0, ["delete", "unhealthy", ""]),
+        ];
+        for (method, nodes, replacements, labels) in cases {
+            let metrics = Metrics::default();
+            started(&metrics, &command(method, &vec!["p"; nodes], replacements));
+            assert_eq!(
+                metrics.voluntary_disruption_decisions_total.value(labels),
+                1.0,
+                "{labels:?}"
+            );
+            let [decision, reason, kind] = labels;
+            let by_pool = &metrics.voluntary_disruption_decisions_by_nodepool_total;
+            assert_eq!(by_pool.value(["p", decision, reason, kind]), 1.0, "{labels:?}");
+        }
+        let metrics = Metrics::default();
+        started(&metrics, &command(Method::MultiNodeConsolidation, &["p", "q"], 0));
+        let by_pool = &metrics.voluntary_disruption_decisions_by_nodepool_total;
+        for pool in ["p", "q"] {
+            assert_eq!(by_pool.value([pool, "delete", "underutilized", "multi"]), 1.0);
+        }
+        let mut first = command(Method::Repair, &["p"], 0);
+        first.terminate_first = Some(TerminateFirst::StaticAtLimit);
+        started(&metrics, &first);
+        let firsts = &metrics.voluntary_disruption_terminate_first_decisions_total;
+        assert_eq!(firsts.value(["p", "unhealthy", "static-at-limit"]), 1.0);
+    }
+
+    #[test]
+    fn a_command_that_does_not_hold_is_counted_by_its_nodes_unless_its_pods_would_go_elsewhere() {
+        let kinds = [
+            (Method::Emptiness, "empty"),
+            (Method::MultiNodeConsolidation, "multi"),
+            (Method::SingleNodeConsolidation, "single"),
+        ];
+        for (method, kind) in kinds {
+            let command = command(method, &["p", "p"], 0);
+            let counted = |why: Invalid| {
+                let metrics = Metrics::default();
+                rejected(&metrics, &command, &why);
+                metrics.voluntary_disruption_failed_validations_total.value([kind])
+            };
+            for why in [Invalid::Budget, Invalid::Churn(1), Invalid::Nominated] {
+                assert_eq!(counted(why.clone()), 2.0, "{kind} {why}");
+            }
+            assert_eq!(counted(Invalid::Scheduling(String::new())), 0.0, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_given_up_is_counted_by_what_did_not_come_up() {
+        let metrics = Metrics::default();
+        failed(&metrics, &command(Method::MultiNodeConsolidation, &["p"], 1), 1);
+        let failures = &metrics.voluntary_disruption_queue_failures_total;
+        assert_eq!(failures.value(["replace", "underutilized", "multi"]), 1.0);
+        failed(&metrics, &command(Method::Emptiness, &["p"], 0), 0);
+        assert_eq!(failures.value(["delete", "empty", "empty"]), 0.0);
+    }
 
     #[test]
     fn names_in_labels_are_in_snake_case() {
@@ -195,6 +319,8 @@ mod tests {
             ("WhenEmptyOrUnderutilized", "when_empty_or_underutilized"),
             ("Balanced", "balanced"),
             ("Ready", "ready"),
+            ("KWOKUnhealthy", "kwok_unhealthy"),
+            ("NetworkUnavailable", "network_unavailable"),
         ];
         for (name, expected) in cases {
             assert_eq!(snake(name), expected);

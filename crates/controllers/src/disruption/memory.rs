@@ -3,12 +3,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use disruption::{Command, Method, Pass, PastMove, Rotation};
 use jiff::{SignedDuration, Timestamp};
-use model::object::{NodeClaimName, NodePoolName, ProviderId, Text, Uid};
+use model::object::{NodeClaimName, NodePoolName, Pod, ProviderId, Text, Uid};
 
 use super::repair::RebootHistory;
 
@@ -36,6 +36,8 @@ struct Inner {
     past_moves: Vec<PastMove>,
     failures: BTreeMap<NodePoolName, Failures>,
     reboots: RebootHistory,
+    expected: Vec<Arc<Pod>>,
+    expected_at: Option<Timestamp>,
 }
 
 /// A command that is being carried out.
@@ -136,10 +138,28 @@ impl Memory {
         concerned.map(|under_way| under_way.id.clone()).collect()
     }
 
+    /// The pods that are known to come.
+    pub(super) fn expected(&self) -> Vec<Arc<Pod>> {
+        self.lock().expected.clone()
+    }
+
+    pub(super) fn expect(&self, pods: Vec<Arc<Pod>>) {
+        self.lock().expected = pods;
+    }
+
+    /// Whether it is time to ask again which pods are known to come; if so, that was now.
+    pub(super) fn expects_again(&self, now: Timestamp, every: SignedDuration) -> bool {
+        let mut inner = self.lock();
+        let is_time = inner.expected_at.is_none_or(|at| now.duration_since(at) >= every);
+        if is_time {
+            inner.expected_at = Some(now);
+        }
+        is_time
+    }
+
     /// How long a command may wait for its replacements.
     pub(super) fn patience(&self) -> SignedDuration {
-        let machines = i32::try_from(self.queued().len()).unwrap_or(i32::MAX);
-        (PATIENCE * machines).clamp(LEAST_PATIENCE, MOST_PATIENCE)
+        patience(self.queued().len())
     }
 
     /// A command was carried out.
@@ -249,6 +269,12 @@ impl Memory {
     }
 }
 
+/// How long a command may wait while so many machines are under way.
+fn patience(machines: usize) -> SignedDuration {
+    let machines = i32::try_from(machines).unwrap_or(i32::MAX);
+    (PATIENCE * machines).clamp(LEAST_PATIENCE, MOST_PATIENCE)
+}
+
 #[cfg(test)]
 mod tests {
     use model::plan::Plan;
@@ -299,6 +325,22 @@ mod tests {
         memory.insert(under_way("d", true));
         memory.succeed("d", Vec::new(), at(42));
         assert_eq!(memory.failures(at(43)), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_command_may_wait_longer_the_more_machines_are_under_way() {
+        let cases = [
+            (0, 600),
+            (100, 600),
+            (4000, 600),
+            (10_000, 800),
+            (40_000, 3200),
+            (80_000, 3600),
+            (100_000, 3600),
+        ];
+        for (machines, seconds) in cases {
+            assert_eq!(patience(machines).as_secs(), seconds, "{machines}");
+        }
     }
 
     #[test]

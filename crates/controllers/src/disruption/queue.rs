@@ -96,7 +96,7 @@ impl CommandQueue {
     async fn give_up(&self, cluster: &Cluster, under_way: &UnderWay, why: &str) {
         start::unmark(cluster, &under_way.command.candidates).await;
         let lost = self.memory.fail(&under_way.id, cluster.now());
-        measure::failed(cluster, &under_way.command, lost);
+        measure::failed(cluster.metrics(), &under_way.command, lost);
         tell::failed(&under_way.command, &under_way.id, why);
     }
 
@@ -163,18 +163,22 @@ async fn tighten(cluster: &Cluster, claim: &NodeClaimName, bound: SignedDuration
         read => read?,
     };
     let deadline = cluster.now().saturating_add(bound).unwrap_or(Timestamp::MAX);
+    cluster.update(&claim, &due(&claim, deadline), Lock::Version).await?;
+    Ok(())
+}
+
+/// The claim whose drain must be over by then, or earlier if it must be already.
+fn due(claim: &NodeClaim, deadline: Timestamp) -> NodeClaim {
+    let mut after = claim.clone();
     let known = claim.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP);
     let known = known.and_then(|known| known.parse::<Timestamp>().ok());
-    if known.is_some_and(|known| known <= deadline) {
-        return Ok(());
+    if known.is_none_or(|known| deadline < known) {
+        let mut annotations = claim.metadata.annotations.to_vec();
+        let text = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        annotations.push((NODECLAIM_TERMINATION_TIMESTAMP.into(), text.into()));
+        after.metadata.annotations = Labels::from_pairs(annotations);
     }
-    let mut after = claim.clone();
-    let mut annotations = claim.metadata.annotations.to_vec();
-    let text = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    annotations.push((NODECLAIM_TERMINATION_TIMESTAMP.into(), text.into()));
-    after.metadata.annotations = Labels::from_pairs(annotations);
-    cluster.update(&claim, &after, Lock::Version).await?;
-    Ok(())
+    after
 }
 
 /// What the loop breaker remembers of a command: nothing of one that only deletes.
@@ -284,7 +288,29 @@ impl Controller for CommandQueue {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_end_of_a_drain_is_only_ever_brought_forward() {
+        let cases = [
+            (None, "2026-11-16T10:05:00Z"),
+            (Some("2026-11-16T10:01:00Z"), "2026-11-16T10:01:00Z"),
+            (Some("2026-11-16T10:05:00Z"), "2026-11-16T10:05:00Z"),
+            (Some("2026-11-16T11:00:00Z"), "2026-11-16T10:05:00Z"),
+            (Some("soon"), "2026-11-16T10:05:00Z"),
+        ];
+        for (known, expected) in cases {
+            let annotations = json!({NODECLAIM_TERMINATION_TIMESTAMP: known, "a": "b"});
+            let claim: NodeClaim = serde_json::from_value(json!({"metadata": {"annotations": annotations}}))
+                .or_else(|_| serde_json::from_value(json!({"metadata": {"annotations": {"a": "b"}}})))
+                .unwrap();
+            let after = due(&claim, "2026-11-16T10:05:00Z".parse().unwrap());
+            let written = after.metadata.annotations.get(NODECLAIM_TERMINATION_TIMESTAMP);
+            assert_eq!(written.map(|text| &**text), Some(expected), "{known:?}");
+        }
+    }
 
     #[test]
     fn nodes_go_only_when_every_replacement_is_up() {

@@ -6,7 +6,7 @@ use api::{
     duration::Duration,
 };
 use disruption::{Candidate, Reason};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::object::{Labels, NodeClaim, ObjectKey, condition};
 
 use super::memory::Memory;
@@ -22,11 +22,7 @@ pub(super) async fn commit(cluster: &Cluster, memory: &Memory, candidate: &Candi
     if fresh.metadata.is_deleting() || condition::holds(&fresh.status.conditions, REBOOTING) {
         return Ok(false);
     }
-    let bound = candidate
-        .drain_bound
-        .and_then(|bound| i64::try_from(bound.as_nanos()).ok())
-        .map(Duration::from_nanos)
-        .or(fresh.spec.termination_grace_period);
+    let bound = bound_of(candidate.drain_bound, &fresh);
     let written = cluster.update(&fresh, &bounded(&fresh, bound), Lock::Version).await?;
     let claim = written.unwrap_or(fresh);
     let why = candidate.repair.as_ref();
@@ -36,6 +32,12 @@ pub(super) async fn commit(cluster: &Cluster, memory: &Memory, candidate: &Candi
     cluster.update_status(&claim, &after, Lock::Version).await?;
     memory.rebooted(&claim.metadata.uid, now);
     Ok(true)
+}
+
+/// How long the drain before a reboot may take: as long as the repair policy says, or else as the claim does.
+fn bound_of(policy: Option<SignedDuration>, claim: &NodeClaim) -> Option<Duration> {
+    let policy = policy.and_then(|bound| i64::try_from(bound.as_nanos()).ok());
+    policy.map(Duration::from_nanos).or(claim.spec.termination_grace_period)
 }
 
 /// The claim with the bound its drain has, and no other.
@@ -66,6 +68,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_reboot_drains_for_as_long_as_its_policy_says_or_else_its_claim() {
+        let claim = |spec| -> NodeClaim { serde_json::from_value(json!({"spec": spec})).unwrap() };
+        let hour = claim(json!({"terminationGracePeriod": "1h"}));
+        let minutes = |bound: Option<Duration>| bound.map(|bound| bound.to_signed().as_mins());
+        assert_eq!(minutes(bound_of(Some(SignedDuration::from_mins(5)), &hour)), Some(5));
+        assert_eq!(minutes(bound_of(None, &hour)), Some(60));
+        assert_eq!(minutes(bound_of(None, &claim(json!({})))), None);
+    }
 
     #[test]
     fn the_bound_of_a_drain_is_written_and_a_stale_one_is_not_kept() {

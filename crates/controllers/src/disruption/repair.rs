@@ -208,4 +208,89 @@ mod tests {
         assert!(!history.is_futile(&Uid::from("v"), at(61)));
         assert!(!history.is_futile(&claim, at(24 * 60)));
     }
+
+    fn ranked(reason_regex: &'static str, minutes: u64, priority: u8, action: RepairAction) -> RepairPolicy {
+        RepairPolicy {
+            priority,
+            ..policy(reason_regex, minutes, action)
+        }
+    }
+
+    fn of(policies: Vec<RepairPolicy>, node: &Node, minute: i64) -> Option<Repair> {
+        let policies = Policies::new(RepairPolicies::new(policies).unwrap());
+        policies.of(node, &NodeClaim::default(), at(minute))
+    }
+
+    #[test]
+    fn a_rank_of_priority_is_worth_half_an_hour_and_only_what_matches_and_is_due_counts() {
+        use RepairAction::ReplaceNode;
+        let set = || {
+            vec![
+                ranked("", 0, 0, ReplaceNode),
+                ranked("Urgent", 10, 50, ReplaceNode),
+                ranked("Late", 40, 100, ReplaceNode),
+            ]
+        };
+        let urgency = |reason: &str, minute| of(set(), &node(reason), minute).map(|repair| repair.urgency.as_mins());
+        assert_eq!(urgency("Else", 20), Some(20), "the fallback has the lowest rank");
+        assert_eq!(
+            urgency("Urgent", 20),
+            Some(30 + 10),
+            "its own rank, and the wait since it was due"
+        );
+        assert_eq!(
+            urgency("UrgentAndLate", 20),
+            Some(30 + 10),
+            "what is not due does not count"
+        );
+        assert_eq!(urgency("UrgentAndLate", 45), Some(60 + 5));
+        assert_eq!(urgency("Late", 20), None, "nor does the fallback while its own waits");
+    }
+
+    #[test]
+    fn the_most_urgent_condition_orders_a_node_and_the_one_of_highest_priority_is_acted_on() {
+        let two: Node = serde_json::from_value(json!({
+            "metadata": {"name": "n", "creationTimestamp": "2026-11-16T09:00:00Z"},
+            "status": {"conditions": [
+                {"type": "Accelerator", "status": "False", "reason": "Urgent", "lastTransitionTime": "2026-11-16T10:00:00Z"},
+                {"type": "Disk", "status": "False", "reason": "Old", "lastTransitionTime": "2026-11-16T09:00:00Z"},
+            ]},
+        }))
+        .unwrap();
+        let disk = RepairPolicy {
+            condition_type: "Disk",
+            ..ranked("Old", 0, 0, RepairAction::ReplaceNode)
+        };
+        let bounded = RepairPolicy {
+            termination_grace_period: Some(Duration::from_mins(3)),
+            ..disk
+        };
+        let urgent = ranked("Urgent", 0, 50, RepairAction::ReplaceNode);
+        let repair = of(
+            vec![bounded, urgent, ranked("", 0, 0, RepairAction::ReplaceNode)],
+            &two,
+            5,
+        )
+        .unwrap();
+        assert_eq!((&*repair.condition, &*repair.reason), ("Accelerator", "Urgent"));
+        assert_eq!(
+            repair.urgency.as_mins(),
+            65,
+            "the older one has waited longer than a rank is worth"
+        );
+        assert_eq!(
+            repair.drain_bound,
+            Some(SignedDuration::from_mins(3)),
+            "the shortest of all"
+        );
+    }
+
+    #[test]
+    fn a_reason_that_changes_does_not_begin_the_wait_anew_and_a_condition_nobody_names_is_borne_for_ever() {
+        let replaces = |reason: &str| of(vec![policy("", 30, RepairAction::ReplaceNode)], &node(reason), 30);
+        assert!(replaces("One").is_some() && replaces("Another").is_some());
+        let mut other = policy("", 0, RepairAction::ReplaceNode);
+        other.condition_type = "Disk";
+        assert_eq!(of(vec![other], &node("One"), 1000), None);
+    }
 }

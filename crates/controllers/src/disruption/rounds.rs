@@ -20,6 +20,7 @@ use state::{Change, Kind, State, Transition};
 use tokio::time::Instant;
 
 use super::{
+    cron_jobs,
     facts::{self, Seen},
     marker, measure,
     memory::{Memory, Waiting},
@@ -41,7 +42,7 @@ const VALIDATION: SignedDuration = SignedDuration::from_secs(15);
 const CLUSTER: &str = "cluster";
 
 /// Without these a node may look empty that is not.
-const NEEDED: [Kind; 6] = [
+pub(super) const NEEDED: [Kind; 6] = [
     Kind::Pod,
     Kind::Node,
     Kind::NodeClaim,
@@ -224,7 +225,7 @@ impl Rounds {
                 Err(why) => {
                     // What was found beside it was found as if it had held.
                     cluster.note(State::mark_unconsolidated);
-                    measure::rejected(cluster, command, &why);
+                    measure::rejected(cluster.metrics(), command, &why);
                     tell::rejected(cluster, &seen.snapshot, command, &why);
                 }
             }
@@ -370,6 +371,7 @@ impl Controller for Rounds {
             Err(error) if error.is_conflict() => return Ok(Next::Again),
             cleaned => cleaned?,
         }
+        cron_jobs::look(cluster, &self.memory).await;
         let rejected = if let Some(waiting) = self.memory.take_due(now) {
             let (seen, valid) = self.validate(cluster, waiting.commands).await?;
             if !valid.is_empty() {

@@ -68,7 +68,7 @@ pub(super) async fn begin(
         });
         claims.collect::<BTreeMap<_, _>>()
     });
-    measure::started(cluster, &command);
+    measure::started(cluster.metrics(), &command);
     let under_way = UnderWay {
         id: id.clone(),
         began: cluster.now(),
@@ -95,7 +95,7 @@ async fn begin_reboot(cluster: &Cluster, memory: &Memory, id: &Text, command: Co
     for candidate in &command.candidates {
         measure::disrupted(cluster, &command, candidate);
     }
-    measure::started(cluster, &command);
+    measure::started(cluster.metrics(), &command);
     Ok(true)
 }
 

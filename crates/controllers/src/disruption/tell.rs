@@ -1,17 +1,16 @@
 //! What people hear of disruption: events on nodes, claims and pools, and log lines, in upstream's words.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use disruption::{Candidate, Command, Invalid, Method, Refusal, Replacement, Round, Rule};
 use model::{
-    eviction::Protection,
-    object::{Node, NodeClaim, NodeClaimName, NodeName, ObjectKey, Pod},
+    object::{Node, NodeClaim, NodeClaimName, NodeName, ObjectKey},
     snapshot::Snapshot,
 };
 use runtime::{Event, EventKind};
 use serde_json::{Value, json};
 
-use crate::{Cluster, provisioning::tell::some};
+use crate::{Cluster, node::events, provisioning::tell::some};
 
 /// How long upstream does not repeat why a node is not consolidated, or not repaired.
 const LONG: Duration = Duration::from_mins(15);
@@ -20,6 +19,7 @@ const SHORT: Duration = Duration::from_mins(1);
 
 /// Tells what a round found.
 pub(super) fn round(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
+    protections(cluster, snapshot, round);
     for refusal in &round.refusals {
         refused(cluster, snapshot, refusal);
     }
@@ -43,9 +43,6 @@ pub(super) fn round(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
 
 /// Tells why a node stays.
 fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
-    if let Rule::ProtectedPod { pod, protection } = &refusal.rule {
-        protected(cluster, snapshot, pod, protection);
-    }
     if let Some(message) = held(refusal) {
         about(cluster, snapshot, &refusal.node, refusal.claim.as_ref(), |object| {
             object
@@ -92,22 +89,33 @@ fn held(refusal: &Refusal) -> Option<String> {
         Rule::FailedReplacements(count) => Some(format!(
             "{count} replacements of NodePool {pool:?} in a row did not come up, so its nodes are not replaced"
         )),
+        Rule::NeededSoon(count) => Some(format!(
+            "{count} pods of CronJobs are due within minutes, and would need a new node without it"
+        )),
         Rule::MovingCost => Some("Moving its pods would cost more than it saves".to_owned()),
         _ => None,
     }
 }
 
-/// Tells on a pod for how long it protects its node.
-fn protected(cluster: &Cluster, snapshot: &Snapshot, pod: &ObjectKey, protection: &Protection) {
-    let Protection::Until(until) = protection else { return };
-    let Some(pod) = snapshot.objects().pods.find(&pod.namespace, &pod.name) else {
-        return;
-    };
-    let until = until.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let message = format!("The karpenter.sh/do-not-disrupt grace period will elapse at {until}");
-    let pod: &Pod = pod;
-    let event = Event::new(pod, EventKind::Normal, "DoNotDisruptUntil", message);
-    cluster.publish(event.deduped_by(vec![pod.metadata.uid.to_string(), until]));
+/// Tells on pods what their protection means, up to the first that keeps its node.
+fn protections(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
+    let kept = round.refusals.iter().filter(|refusal| refusal.rule.is_about_node());
+    let kept: BTreeSet<&NodeName> = kept.map(|refusal| &refusal.node).collect();
+    let nodes = snapshot.objects().nodes.iter();
+    let nodes = nodes.filter(|node| !kept.contains(&node.name()) && snapshot.claim_of_node(node).is_some());
+    for node in nodes {
+        let name = node.name();
+        let pods = snapshot.pods_on_node(&name);
+        for pod in pods.filter(|pod| pod.is_active()) {
+            let protection = pod.protection(cluster.now());
+            if let Some(event) = events::protection(pod, &protection) {
+                cluster.publish(event);
+            }
+            if protection.is_active() {
+                break;
+            }
+        }
+    }
 }
 
 /// Tells that nodes could be replaced by cheaper ones, and how a pool under the policy Balanced judged it.

@@ -34,7 +34,7 @@ pub(super) fn deleted(pod: &Pod, granted: i64, deadline: Timestamp) -> Event {
 }
 
 /// What a pod's protection has to say; nothing when it is plain.
-pub(super) fn protection(pod: &Pod, protection: &Protection) -> Option<Event> {
+pub(crate) fn protection(pod: &Pod, protection: &Protection) -> Option<Event> {
     let uid = pod.metadata.uid.to_string();
     match protection {
         Protection::Invalid(why) => {

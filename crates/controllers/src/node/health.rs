@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::annotations::NODECLAIM_TERMINATION_TIMESTAMP;
+use api::{annotations::NODECLAIM_TERMINATION_TIMESTAMP, labels};
 use async_trait::async_trait;
 use cloud::{RepairAction, RepairPolicies, RepairPolicy};
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +14,8 @@ use state::{Change, State, Transition};
 use super::claim_of;
 use crate::{
     Cluster, Controller, Next, Problem,
-    node_claim::{Reason, end, with_pair},
+    disruption::snake,
+    node_claim::{Reason, end, termination_mode, with_pair},
     patch::Lock,
 };
 
@@ -161,6 +162,14 @@ impl Controller for Health {
             written => written?,
         };
         if end(cluster, &claim, Reason::Unhealthy).await? {
+            let label = |key: &str| node.metadata.labels.get(key).map_or("", |value| value);
+            cluster.metrics().nodeclaims_unhealthy_disrupted_total.inc([
+                &*snake(&condition.kind),
+                label(labels::NODEPOOL),
+                label(labels::CAPACITY_TYPE),
+                &claim.status.image_id,
+                termination_mode(&claim),
+            ]);
             tracing::info!("Node.name" = %name, "NodeClaim.name" = %claim.metadata.name, condition = %condition.kind,
                 "deleting unhealthy node");
         }

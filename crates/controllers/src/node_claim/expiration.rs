@@ -1,13 +1,13 @@
 //! No claim lives longer than its pool allows. Neither budgets nor protections are asked; the drain minds them. Only a
-//! pause of its pool lets it live on.
+//! pause of its pool lets it live on, and its pool's budgets do if the pool wants that.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::object::{NodeClaim, NodePool, ObjectKey, Text};
 use runtime::Settings;
-use state::{Change, State};
+use state::{Change, State, Transition};
 
 use super::{Managed, Reason, changed_claim, ending};
 use crate::{Cluster, Controller, Next, Problem, disruption::pause};
@@ -35,32 +35,44 @@ enum Decision {
     Expire,
 }
 
-fn decide(claim: &NodeClaim, now: Timestamp) -> Decision {
-    let span = claim
-        .spec
-        .expire_after
-        .as_ref()
-        .and_then(api::duration::NillableDuration::span);
-    let (Some(span), Some(created)) = (span, claim.metadata.creation_timestamp) else {
+fn decide(claim: &NodeClaim, pool: Option<&NodePool>, now: Timestamp) -> Decision {
+    let Some(end) = disruption::expires_at(claim, pool).filter(|_| !claim.metadata.is_deleting()) else {
         return Decision::Leave;
     };
-    if claim.metadata.is_deleting() {
-        return Decision::Leave;
-    }
-    let left = SignedDuration::from_nanos(span.as_nanos()) - now.duration_since(created);
-    match Duration::try_from(left) {
+    match Duration::try_from(end.duration_since(now)) {
         Ok(left) if !left.is_zero() => Decision::Wait(left),
         _ => Decision::Expire,
     }
 }
 
-/// How often a claim whose time has come during a pause is looked at.
-const PAUSED: Duration = Duration::from_mins(1);
+/// How often a claim whose time has come, and which is held, is looked at.
+const HELD: Duration = Duration::from_mins(1);
 
-fn is_paused(cluster: &Cluster, claim: &NodeClaim) -> bool {
-    let pool = claim.node_pool();
-    let pool = pool.and_then(|pool| cluster.get::<NodePool>(&ObjectKey::cluster_scoped(pool.as_str())));
-    pool.is_some_and(|pool| pause::of(&pool, cluster.now()).is_some())
+/// Whether a claim whose time has come lives on: its pool is paused, or wants it to wait for budgets that are used up.
+fn is_held(cluster: &Cluster, claim: &NodeClaim, pool: &NodePool) -> bool {
+    let now = cluster.now();
+    if pause::of(pool, now).is_some() {
+        return true;
+    }
+    let waits = disruption::waits_for_budgets_until(claim, pool).is_some_and(|until| now < until);
+    waits && {
+        let marked = cluster.look(|state| state.marked_for_deletion().collect());
+        let budget = disruption::unnamed_budget(pool, &cluster.snapshot(), marked, now);
+        budget.remaining() == 0
+    }
+}
+
+/// Whether the nodes of a pool may now be of another age than before.
+fn changes_age(pool: &Transition<NodePool>) -> bool {
+    let annotation = |pool: &Option<Arc<NodePool>>| {
+        let pool = pool.as_ref()?;
+        pool.metadata.annotations.get(disruption::EXPIRY_SPREAD).cloned()
+    };
+    annotation(&pool.before) != annotation(&pool.after)
+}
+
+fn pool_of(cluster: &Cluster, claim: &NodeClaim) -> Option<Arc<NodePool>> {
+    cluster.get(&ObjectKey::cluster_scoped(claim.node_pool()?.as_str()))
 }
 
 #[async_trait]
@@ -75,9 +87,14 @@ impl Controller for Expiration {
         1
     }
 
-    fn concerns(&self, change: &Change, _: &State) -> Vec<Text> {
+    fn concerns(&self, change: &Change, state: &State) -> Vec<Text> {
         match change {
             Change::NodeClaim(claim) if !claim.changes_generation() => Vec::new(),
+            Change::NodePool(pool) if changes_age(pool) => {
+                let claims = pool.latest().into_iter();
+                let claims = claims.flat_map(|pool| state.claims_of_pool(&pool.metadata.name));
+                claims.map(|claim| claim.metadata.name.clone()).collect()
+            }
             _ => changed_claim(change, self.managed),
         }
     }
@@ -86,12 +103,17 @@ impl Controller for Expiration {
         let Some(claim) = cluster.get::<NodeClaim>(&ObjectKey::cluster_scoped(name)) else {
             return Ok(Next::Change);
         };
-        match decide(&claim, cluster.now()) {
+        let pool = pool_of(cluster, &claim);
+        match decide(&claim, pool.as_deref(), cluster.now()) {
             Decision::Leave => {}
             Decision::Wait(left) => return Ok(Next::After(left)),
-            Decision::Expire if is_paused(cluster, &claim) => return Ok(Next::After(PAUSED)),
+            Decision::Expire if pool.as_ref().is_some_and(|pool| is_held(cluster, &claim, pool)) => {
+                return Ok(Next::After(HELD));
+            }
             Decision::Expire => {
                 if ending::end(cluster, &claim, Reason::Expired).await? {
+                    // Seen at once, so that the next one does not count on the same budget.
+                    cluster.fold(|state| state.mark_for_deletion(&claim.name()));
                     tracing::debug!("NodeClaim.name" = %name, "deleting expired nodeclaim");
                 }
             }
@@ -126,7 +148,7 @@ mod tests {
         ];
         for (claim, now, expected) in cases {
             let at = format!("2026-11-16T{now}:00Z").parse().unwrap();
-            assert_eq!(decide(&claim, at), expected, "{now} {claim:?}");
+            assert_eq!(decide(&claim, None, at), expected, "{now} {claim:?}");
         }
     }
 }

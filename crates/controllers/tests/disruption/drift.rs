@@ -109,6 +109,26 @@ fn a_pool_of_outdated_nodes_is_renewed_node_by_node() {
 }
 
 #[test]
+fn several_outdated_nodes_are_renewed_at_once_each_by_a_replacement_of_its_own() {
+    on_virtual_time(async {
+        let mut world = World::new(&never());
+        let mut life = world.with_lonely(3).await;
+        world.history();
+        outdate(&world);
+        let renewed = life.until(&world, 10 * MINUTE, |world| outdated(world, 3, 3));
+        renewed.await.unwrap();
+        let created = world
+            .history()
+            .iter()
+            .filter(|change| change.resource.plural == "nodeclaims" && change.event == simulator::Event::Added)
+            .count();
+        assert_eq!(created, 3, "one replacement for each");
+        let decisions = &world.metrics.voluntary_disruption_decisions_total;
+        assert_eq!(decisions.value(["replace", "drifted", ""]), 3.0);
+    });
+}
+
+#[test]
 fn a_replacement_that_never_comes_up_leaves_the_node_as_it_was() {
     on_virtual_time(async {
         let world = World::new(&never());

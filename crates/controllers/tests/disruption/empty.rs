@@ -27,7 +27,50 @@ fn an_empty_node_goes_after_it_was_quiet_and_not_before() {
         let said = world.said();
         let expected = ("DisruptionTerminating".to_owned(), "Disrupting Node: Empty".to_owned());
         assert!(said.contains(&expected), "{said:#?}");
+        let metrics = &world.metrics;
+        assert_eq!(
+            metrics
+                .voluntary_disruption_decisions_total
+                .value(["delete", "empty", "empty"]),
+            1.0
+        );
+        let labels = ["empty", "default", "on-demand", "when_empty", "graceful"];
+        assert_eq!(metrics.nodeclaims_disrupted_total.value(labels), 1.0);
     });
+}
+
+/// When a condition of some claim first held, and when it was marked to go.
+fn waited(history: &[simulator::Change]) -> jiff::SignedDuration {
+    let since = |claim: &Value, kind: &str| {
+        let conditions = claim["status"]["conditions"].as_array().unwrap();
+        let condition = conditions.iter().find(|one| one["type"] == kind).unwrap();
+        let since: jiff::Timestamp = text(condition, "/lastTransitionTime").parse().unwrap();
+        since
+    };
+    let marked = first(history, "nodeclaims", |claim| is_true(claim, "DisruptionReason")).unwrap();
+    let claim = &history[marked].object;
+    since(claim, "DisruptionReason").duration_since(since(claim, "Consolidatable"))
+}
+
+#[test]
+fn what_is_to_go_for_its_price_is_looked_at_again_after_a_while_empty_or_not() {
+    for (policy, pods) in [("WhenEmpty", 0), ("WhenEmptyOrUnderutilized", 1)] {
+        on_virtual_time(async {
+            let mut disruption = quiet_for("1m");
+            disruption["consolidationPolicy"] = json!(policy);
+            let mut world = World::new(&disruption);
+            let mut life = crate::life::Life::begin(&world);
+            // A node for eight pods that keeps one of them, or none.
+            world.add("web", 8, &json!({}));
+            let settled = life.until(&world, 10 * MINUTE, |world| world.unsettled(8, world.nodes().len()));
+            settled.await.unwrap();
+            world.history();
+            world.scale("web", pods);
+            life.pass(&world, 10 * MINUTE).await;
+            let waited = waited(&world.history());
+            assert!((15..=30).contains(&waited.as_secs()), "{policy}: {waited:?}");
+        });
+    }
 }
 
 #[test]

@@ -63,6 +63,51 @@ fn a_pod_that_must_not_be_disrupted_holds_a_node() {
     );
 }
 
+/// What was said of the only pod, as reasons of events.
+fn said_of_pods(world: &World) -> Vec<String> {
+    let said = world.said().into_iter().map(|(reason, _)| reason);
+    said.filter(|reason| reason.contains("DoNotDisrupt")).collect()
+}
+
+#[test]
+fn a_pod_that_is_protected_for_a_while_holds_its_node_for_that_while_and_says_so() {
+    on_virtual_time(async {
+        let world = World::new(&never());
+        let mut life = world.with_lonely(1).await;
+        annotate(&world, &json!("30m"));
+        outdate(&world);
+        life.pass(&world, 20 * MINUTE).await;
+        assert_eq!(world.unsettled(1, 1), Vec::<String>::new());
+        let said = said_of_pods(&world);
+        assert!(
+            !said.is_empty() && said.iter().all(|reason| reason == "DoNotDisruptUntil"),
+            "{said:?}"
+        );
+        let renewed = life.until(&world, 20 * MINUTE, |world| outdated(world, 1, 1));
+        renewed.await.unwrap();
+        let said = said_of_pods(&world);
+        assert!(said.contains(&"DoNotDisruptGracePeriodElapsed".to_owned()), "{said:?}");
+    });
+}
+
+#[test]
+fn a_protection_nobody_can_read_protects_nothing_and_is_complained_of() {
+    on_virtual_time(async {
+        let world = World::new(&never());
+        let mut life = world.with_lonely(1).await;
+        annotate(&world, &json!("soon"));
+        outdate(&world);
+        let renewed = life.until(&world, 10 * MINUTE, |world| outdated(world, 1, 1));
+        renewed.await.unwrap();
+        let said = world.said();
+        let complaint = "Invalid karpenter.sh/do-not-disrupt annotation: failed to parse \"soon\" as a duration: ";
+        let complains = |(reason, message): &(String, String)| {
+            reason == "InvalidDoNotDisruptAnnotation" && message.starts_with(complaint)
+        };
+        assert!(said.iter().any(complains), "{said:#?}");
+    });
+}
+
 #[test]
 fn a_budget_of_the_pool_that_allows_none_holds_a_node() {
     stays_until(

@@ -7,8 +7,10 @@
 )]
 
 mod crash;
+mod deletion_cost;
 mod drift;
 mod empty;
+mod expiry;
 mod held;
 #[path = "../whole/life.rs"]
 mod life;

@@ -107,3 +107,77 @@ fn a_node_that_must_not_be_repaired_is_not() {
         assert!(world.server.get("Node", &name).is_some());
     });
 }
+
+/// When the first claim got each mark, and when another one was up, as places in the history.
+struct Marks {
+    up: Option<usize>,
+    bounded: Option<usize>,
+    going: Option<usize>,
+}
+
+impl Marks {
+    fn of(history: &[simulator::Change], old: &str) -> Self {
+        let is_old = |claim: &Value| text(claim, "/metadata/name") == old;
+        let first = |happened: &dyn Fn(&Value) -> bool| crate::world::first(history, "nodeclaims", happened);
+        Self {
+            up: first(&|claim| !is_old(claim) && is_true(claim, "Initialized")),
+            bounded: first(&|claim| is_old(claim) && !bound(claim).is_empty()),
+            going: first(&|claim| is_old(claim) && !text(claim, "/metadata/deletionTimestamp").is_empty()),
+        }
+    }
+}
+
+fn bound(claim: &Value) -> &str {
+    text(
+        claim,
+        "/metadata/annotations/karpenter.sh~1nodeclaim-termination-timestamp",
+    )
+}
+
+#[test]
+fn a_broken_node_goes_once_its_replacement_is_up_and_its_drain_is_bounded() {
+    on_virtual_time(async {
+        let mut world = repairing();
+        let mut life = world.with_lonely(1).await;
+        let old = text(&world.claims()[0], "/metadata/name").to_owned();
+        world.history();
+        break_node(&world, text(&world.nodes()[0], "/metadata/name"), "KWOKUnhealthy");
+        life.pass(&world, 10 * MINUTE).await;
+        let history = world.history();
+        let marks = Marks::of(&history, &old);
+        assert!(
+            marks.up.unwrap() < marks.bounded.unwrap() && marks.bounded < marks.going,
+            "{:?} {:?} {:?}",
+            marks.up,
+            marks.bounded,
+            marks.going
+        );
+        // The policy of this fault allows a drain of 45 seconds.
+        let going = &history[marks.going.unwrap()].object;
+        let time = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+        let left = time(bound(going)).duration_since(time(text(going, "/metadata/deletionTimestamp")));
+        assert!((40..=45).contains(&left.as_secs()), "{left:?}");
+        let labels = ["kwok_unhealthy", "default", "on-demand", "", "eventual"];
+        assert_eq!(world.metrics.nodeclaims_unhealthy_disrupted_total.value(labels), 1.0);
+    });
+}
+
+#[test]
+fn a_broken_node_whose_replacement_never_comes_up_is_neither_bounded_nor_deleted() {
+    on_virtual_time(async {
+        let mut world = repairing();
+        let mut life = world.with_lonely(1).await;
+        let old = text(&world.claims()[0], "/metadata/name").to_owned();
+        world.change_pool(|pool| {
+            pool["spec"]["template"]["spec"]["startupTaints"] =
+                json!([{"key": "agent/starting", "effect": "NoSchedule"}]);
+            pool["spec"]["disruption"]["budgets"] = json!([{"nodes": "0", "reasons": ["Drifted"]}]);
+        });
+        world.history();
+        break_node(&world, text(&world.nodes()[0], "/metadata/name"), "KWOKUnhealthy");
+        life.pass(&world, 30 * MINUTE).await;
+        let marks = Marks::of(&world.history(), &old);
+        assert_eq!((marks.up, marks.bounded, marks.going), (None, None, None));
+        assert!(world.claims().len() > 1, "it was tried");
+    });
+}

@@ -27,7 +27,7 @@ impl Process {
             metrics: Arc::clone(&world.metrics),
             settings: Arc::new(world.settings.clone()),
         }));
-        let controllers = controllers::all(&cluster);
+        let controllers = controllers::all(&cluster).unwrap();
         let mut tasks = JoinSet::new();
         tasks.spawn(event::record(api, world.clock.clone(), events));
         tasks.spawn(async move {

@@ -43,7 +43,7 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
         settings: Arc::clone(settings),
     }));
     // The controllers listen before the first object arrives, and act once all have.
-    let controllers = controllers::all(&cluster);
+    let controllers = controllers::all(&cluster)?;
     let mut tasks = JoinSet::new();
     tasks.spawn(event::record(api, clock.clone(), events));
     let mut watches = Watches::start(&cluster);
