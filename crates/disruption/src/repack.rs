@@ -73,7 +73,7 @@ pub(crate) fn decide(
     let fleet = Fleet::of(world);
     match best {
         Some(best) if rivals.iter().all(|rival| best.worth > fleet.worth_of(rival)) => {
-            draft.commands.push(best.command)
+            draft.commands.push(best.command);
         }
         Some(_) => {}
         None => draft.settle(world, is_constrained || search.is_cut_short()),
