@@ -191,7 +191,7 @@ fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp)
 /// was given none on purpose.
 fn defaulted(pool: &NodePool) -> NodePool {
     let mut pool = pool.clone();
-    let is_seen = !pool.metadata.uid.is_empty();
+    let is_seen = !pool.metadata.uid.is_unset();
     if !is_seen && pool.spec.disruption.budgets.is_empty() {
         let budget = Budget {
             nodes: DEFAULT_NODES.into(),

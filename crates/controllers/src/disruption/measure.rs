@@ -188,6 +188,7 @@ pub(super) fn disrupted(cluster: &Cluster, command: &Command, candidate: &Candid
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "counters count whole things")]
 mod tests {
     use disruption::{Cost, Replacement, Saving, TerminateFirst};
     use model::{plan::Plan, price::Price};

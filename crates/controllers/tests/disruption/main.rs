@@ -1,4 +1,5 @@
 //! Nodes that are empty, outdated, broken or too dear go, on virtual time: what goes, what stays, and in which order.
+#![allow(clippy::float_cmp, reason = "counters count whole things")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
