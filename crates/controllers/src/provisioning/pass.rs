@@ -17,6 +17,7 @@ use model::{
 use packing::{
     Options, Warm,
     demand::{Demand, DemandPod, Origin},
+    supply::DroppedPool,
 };
 use runtime::{Settings, queue::Backoff, settings::Steering};
 use state::{Change, State};
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 use super::{
     act,
     decide::{self, Step},
+    foresight::Foresight,
     in_flight, is_managed, listed, nominated, tell, zone,
 };
 use crate::{Cluster, Controller, Next, Problem, steering::hint};
@@ -46,6 +48,8 @@ pub(super) struct Manner {
     pub(super) options: Options,
     /// How far pods are led to their nodes: whether claims of one plan are marked as such, and pods told.
     pub(super) steering: Steering,
+    /// Whether pods that are about to be made take part in the plan.
+    pub(super) foresight: bool,
 }
 
 /// What a pass came to.
@@ -143,6 +147,7 @@ fn manner(settings: &Settings) -> Manner {
             ..Options::default()
         },
         steering: settings.steering,
+        foresight: settings.looks_ahead(),
     }
 }
 
@@ -206,13 +211,26 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
         "computing scheduling decision for provisionable pod(s)"
     );
     let snapshot = in_flight::counted(snapshot);
-    let packing::Planned { plan, dropped, .. } = warm.planned(&snapshot, &manner.options);
+    let (plan, dropped) = planned(&snapshot, manner, warm);
     let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
     if manner.steering >= Steering::Nominate {
         let hints = hint::worthwhile(&snapshot, &plan);
         steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));
     }
     Outcome { pods, plan, steps }
+}
+
+/// The plan for all pods, with those in mind that are about to be made.
+fn planned(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> (Plan, Vec<DroppedPool>) {
+    let foresight = manner.foresight.then(|| Foresight::of(snapshot)).unwrap_or_default();
+    if !foresight.is_empty() {
+        let planned = warm.planned(&foresight.counted(snapshot), &manner.options);
+        if let Some(plan) = foresight.left_out(&planned.plan) {
+            return (plan, planned.dropped);
+        }
+    }
+    let planned = warm.planned(snapshot, &manner.options);
+    (planned.plan, planned.dropped)
 }
 
 /// A pass without a plan: nobody needs a place, or there is nothing to launch from.
