@@ -340,7 +340,14 @@ mod tests {
                 pods: pods(&["x3", "c"]),
             }],
             unplaced: Vec::new(),
-            order: vec![second, Slot::Existing(0), first, Slot::Claim(0), Slot::Existing(0), first],
+            order: vec![
+                second,
+                Slot::Existing(0),
+                first,
+                Slot::Claim(0),
+                Slot::Existing(0),
+                first,
+            ],
         };
         let kept = plan.for_pods(|pod| !pod.metadata.name.starts_with('x'));
         let order: Vec<_> = kept

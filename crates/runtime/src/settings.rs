@@ -154,7 +154,7 @@ impl Default for Settings {
             metrics_profile: MetricsProfile::default(),
             steering: Steering::default(),
             packing: Packing::default(),
-            foresight: true,
+            foresight: false,
             consolidation: Consolidation::default(),
         }
     }
