@@ -74,6 +74,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "cloud-sim",
+        sees: &["api", "model", "catalogue", "cloud"],
+        pure: false,
+    },
+    Layer {
         name: "simulator",
         sees: &["api", "model", "scheduler"],
         pure: false,
