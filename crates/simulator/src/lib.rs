@@ -5,13 +5,17 @@
 //! test saw once it sees again.
 
 mod address;
+mod definition;
+mod discovery;
 mod failure;
 mod fault;
+pub mod http;
 mod kind;
 mod patch;
 mod pod;
 mod reply;
 mod request;
+mod schema;
 mod selector;
 mod server;
 mod standin;

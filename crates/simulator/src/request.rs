@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     Failure, Verb,
     address::{self, Address},
+    discovery::Page,
     patch, pod,
     reply::{Promises, Reply, Watching},
     selector::Selector,
@@ -281,6 +282,19 @@ fn whole(code: u16, body: &Value) -> Response<Reply> {
 pub(crate) fn refusal(failure: &Failure) -> Response<Reply> {
     let body = Bytes::from(failure.status().to_string());
     respond(failure.code, failure.retry_after(), Reply::Whole(Some(body)))
+}
+
+/// A page that is none of a resource.
+pub(crate) fn leaf(page: Page) -> Response<Reply> {
+    let (bytes, media) = match page {
+        Page::Json(value, media) => (Bytes::from(value.to_string()), media),
+        Page::Text(text) => (Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8"),
+    };
+    let mut response = respond(200, None, Reply::Whole(Some(bytes)));
+    response
+        .headers_mut()
+        .insert("content-type", http::HeaderValue::from_static(media));
+    response
 }
 
 fn respond(code: u16, retry_after: Option<u64>, body: Reply) -> Response<Reply> {

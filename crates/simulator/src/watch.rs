@@ -127,9 +127,9 @@ pub(crate) fn bookmark(store: &Store, address: &Address, since: u64) -> Option<B
     if store.version <= since {
         return None;
     }
-    let kind = store.kinds.facts(&address.resource).kind;
+    let facts = store.kinds.facts(&address.resource);
     let line = json!({"type": "BOOKMARK", "object": {
-        "kind": kind, "apiVersion": address.api_version(),
+        "kind": facts.kind, "apiVersion": address.api_version(),
         "metadata": {"resourceVersion": store.version.to_string(), "creationTimestamp": null},
     }});
     Some(Bytes::from(format!("{line}\n")))
