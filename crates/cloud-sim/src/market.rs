@@ -42,9 +42,7 @@ impl Scope {
     /// Whether an offer is meant.
     pub fn includes(&self, instance_type: &str, zone: &str, capacity_type: &str) -> bool {
         let fits = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|wanted| wanted == is);
-        fits(&self.instance_type, instance_type)
-            && fits(&self.zone, zone)
-            && fits(&self.capacity_type, capacity_type)
+        fits(&self.instance_type, instance_type) && fits(&self.zone, zone) && fits(&self.capacity_type, capacity_type)
     }
 }
 
@@ -221,7 +219,10 @@ fn requirements(claim: &NodeClaim, vocabulary: &mut Vocabulary) -> Requirements 
         // The API server refuses unknown operators, so one that slipped through asks for nothing we could keep.
         if let Ok(operator) = written.operator.parse::<Operator>() {
             let values = written.values.iter().map(AsRef::as_ref);
-            all.add(Requirement::parse(&written.key, operator, values, vocabulary), vocabulary);
+            all.add(
+                Requirement::parse(&written.key, operator, values, vocabulary),
+                vocabulary,
+            );
         }
     }
     all

@@ -141,7 +141,12 @@ impl CloudProvider for CloudSim {
     }
 
     async fn delete(&self, claim: &NodeClaim) -> Result<(), CloudError> {
-        if claim.status.provider_id.as_ref().is_some_and(|id| self.region.lock_foreign(id)) {
+        if claim
+            .status
+            .provider_id
+            .as_ref()
+            .is_some_and(|id| self.region.lock_foreign(id))
+        {
             return Err(gone());
         }
         let unwanted = claim.clone();

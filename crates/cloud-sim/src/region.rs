@@ -19,9 +19,7 @@ use model::{
 };
 use tokio::sync::Notify;
 
-use crate::{
-    CallFacts, CallFault, Chance, CloudSim, Ending, Machine, Market, Method, Phase, Scope, market::Offer,
-};
+use crate::{CallFacts, CallFault, Chance, CloudSim, Ending, Machine, Market, Method, Phase, Scope, market::Offer};
 
 /// Tells the time.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -160,6 +158,8 @@ struct Inner {
     /// In 10⁻¹² dollars an hour times nanoseconds.
     paid: u128,
     rebooted: BTreeSet<String>,
+    /// Launches for claims that had a machine.
+    doubles: Vec<String>,
 }
 
 const HOUR_NANOS: u128 = 3_600_000_000_000;
@@ -233,6 +233,11 @@ impl Region {
     /// What happened since this was last asked, a line each.
     pub fn take_journal(&self) -> Vec<(Timestamp, String)> {
         std::mem::take(&mut self.lock().journal)
+    }
+
+    /// Launches for claims that had another machine already, a sentence each.
+    pub fn doubles(&self) -> Vec<String> {
+        self.lock().doubles.clone()
     }
 
     /// These offers are short for a while.
@@ -466,6 +471,17 @@ impl Region {
         now: Timestamp,
     ) -> Launched {
         inner.launched += 1;
+        let other = inner
+            .machines
+            .values()
+            .find(|it| it.is_staying() && *it.claim_uid() == token.claim);
+        if let Some(other) = other {
+            let double = format!(
+                "NodeClaim {} was launched again as {token} while {} ran",
+                claim.metadata.name, other.id
+            );
+            inner.doubles.push(double);
+        }
         let thing = token.to_string();
         let (id, node_name) = self.names(claim, offer, inner.launched, &thing);
         let image = inner.image.clone().unwrap_or_else(|| Image {
@@ -474,9 +490,8 @@ impl Region {
         });
         let launched = describe(claim, &id, &image.name, offer);
         let defect = image.defect.or_else(|| inner.defect(self.chance, offer, &thing, now));
-        let within = |question: &str, (least, most): (Duration, Duration)| {
-            self.chance.of(question, &thing).between(least, most)
-        };
+        let within =
+            |question: &str, (least, most): (Duration, Duration)| self.chance.of(question, &thing).between(least, most);
         let joins_at = after(now, within("boot", self.rules.boot));
         let ready_at = after(joins_at, within("ready", self.rules.ready));
         let (capacity, allocatable) = truly(&launched, defect);
@@ -545,9 +560,8 @@ impl Region {
         let mut inner = self.lock();
         inner.tick(now);
         let named = claim.status.provider_id.as_ref();
-        let is_own = |machine: &Machine| {
-            *machine.claim_uid() == claim.metadata.uid && named.is_none_or(|id| *id == machine.id)
-        };
+        let is_own =
+            |machine: &Machine| *machine.claim_uid() == claim.metadata.uid && named.is_none_or(|id| *id == machine.id);
         let own: Vec<ProviderId> = inner
             .machines
             .values()
@@ -669,7 +683,10 @@ impl Inner {
         // A fleet request names so many; that it fails for want of all of them is what a caller can learn.
         refused.truncate(60);
         let message = match refused.first() {
-            Some(first) => format!("all requested instance types were unavailable during launch ({})", first.reason),
+            Some(first) => format!(
+                "all requested instance types were unavailable during launch ({})",
+                first.reason
+            ),
             None => "no instance type satisfied the requirements".to_owned(),
         };
         Err(CloudError::InsufficientCapacity {

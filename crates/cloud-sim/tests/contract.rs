@@ -145,25 +145,42 @@ async fn the_simulated_cloud_keeps_the_contract_when_its_reads_lag() {
         ..Rules::default()
     };
     // Only the case of the lag itself: the others read what they just launched.
-    let case = conformance::all().into_iter().find(|case| case.name.contains("reads_do_not_show_yet"));
+    let case = conformance::all()
+        .into_iter()
+        .find(|case| case.name.contains("reads_do_not_show_yet"));
     let lagging = bench(&KWOK, rules);
     *lagging.lag.lock().unwrap() = Some(lag);
     assert_eq!((case.unwrap().run)(&lagging).await, Ok(()));
     lagging.launch("late").await.unwrap();
-    assert_eq!((lagging.cloud.list().await.unwrap().len(), lagging.region.machines().len()), (1, 2));
+    assert_eq!(
+        (
+            lagging.cloud.list().await.unwrap().len(),
+            lagging.region.machines().len()
+        ),
+        (1, 2)
+    );
 }
 
 #[tokio::test]
 async fn a_seed_gives_the_same_machines_and_times_whatever_order_they_are_asked_for_in() {
     let lives = |names: [&'static str; 3], seed: u64| async move {
-        let world = bench(&KWOK, Rules { seed, ..Rules::default() });
+        let world = bench(
+            &KWOK,
+            Rules {
+                seed,
+                ..Rules::default()
+            },
+        );
         for name in names {
             let mut claim = world.claim(name);
             claim.metadata.uid = name.into();
             world.cloud.create(&claim, &token(&claim)).await.unwrap();
         }
         let machines = world.region.machines();
-        let mut lives: Vec<_> = machines.iter().map(|it| (it.claim.to_string(), it.joins_at, it.ready_at)).collect();
+        let mut lives: Vec<_> = machines
+            .iter()
+            .map(|it| (it.claim.to_string(), it.joins_at, it.ready_at))
+            .collect();
         lives.sort();
         lives
     };
@@ -178,14 +195,26 @@ async fn a_machine_boots_joins_is_ready_and_is_paid_for_until_it_is_gone() {
     let claim = world.launch("a").await.unwrap();
     assert_eq!(world.region.happenings(), []);
     world.pass(60);
-    let told: Vec<bool> = world.region.happenings().iter().map(|it| matches!(it, Happening::Ready(_))).collect();
+    let told: Vec<bool> = world
+        .region
+        .happenings()
+        .iter()
+        .map(|it| matches!(it, Happening::Ready(_)))
+        .collect();
     assert_eq!(told, [false, true]);
     world.pass(3540);
     let bill = world.region.bill();
-    assert_eq!(bill.spent_picos, u128::from(bill.hourly.picos()), "an hour costs what an hour costs");
+    assert_eq!(
+        bill.spent_picos,
+        u128::from(bill.hourly.picos()),
+        "an hour costs what an hour costs"
+    );
     world.cloud.delete(&claim).await.unwrap();
     world.pass(60);
-    assert!(matches!(world.region.happenings()[..], [Happening::Gone(_, cloud_sim::Ending::Deleted)]));
+    assert!(matches!(
+        world.region.happenings()[..],
+        [Happening::Gone(_, cloud_sim::Ending::Deleted)]
+    ));
     let end = world.region.bill();
     world.pass(3600);
     assert_eq!(world.region.bill(), end);
@@ -222,8 +251,18 @@ async fn a_stock_ends_and_the_next_cheapest_is_given() {
     world.region.limit_stock(&scope, 1);
     world.launch("b").await.unwrap();
     let third = world.launch("c").await.unwrap();
-    let types: Vec<_> = world.region.machines().iter().map(|it| (it.id.clone(), it.instance_type().to_owned())).collect();
-    let of = |claim: &NodeClaim| types.iter().find(|(id, _)| Some(id) == claim.status.provider_id.as_ref()).unwrap();
+    let types: Vec<_> = world
+        .region
+        .machines()
+        .iter()
+        .map(|it| (it.id.clone(), it.instance_type().to_owned()))
+        .collect();
+    let of = |claim: &NodeClaim| {
+        types
+            .iter()
+            .find(|(id, _)| Some(id) == claim.status.provider_id.as_ref())
+            .unwrap()
+    };
     assert_ne!(of(&first).1, of(&third).1);
 }
 
@@ -238,7 +277,10 @@ async fn spot_is_taken_back_after_a_notice_and_a_zone_without_one() {
     world.pass(119);
     assert_eq!(world.region.machines().len(), 1);
     world.pass(1);
-    assert!(matches!(world.region.happenings()[..], [Happening::Gone(_, cloud_sim::Ending::Interrupted)]));
+    assert!(matches!(
+        world.region.happenings()[..],
+        [Happening::Gone(_, cloud_sim::Ending::Interrupted)]
+    ));
     world.launch("b").await.unwrap();
     let zone = world.region.machines()[0].zone().to_owned();
     assert_eq!(world.region.lose_zone(&zone, Duration::from_mins(10)), 1);
@@ -255,23 +297,36 @@ async fn machines_of_a_bad_image_never_join_and_those_of_the_old_one_have_drifte
         name: "image-2".to_owned(),
         defect: Some(Defect::NeverJoins),
     });
-    assert_eq!(world.cloud.is_drifted(&old).await.unwrap().as_deref(), Some("ImageDrift"));
+    assert_eq!(
+        world.cloud.is_drifted(&old).await.unwrap().as_deref(),
+        Some("ImageDrift")
+    );
     let new = world.launch("b").await.unwrap();
     assert_eq!(world.cloud.is_drifted(&new).await.unwrap(), None);
     world.pass(3600);
-    let joined: Vec<String> = world.region.happenings().iter().filter_map(|it| match it {
-        Happening::Joined(machine) => Some(machine.claim.to_string()),
-        _ => None,
-    }).collect();
+    let joined: Vec<String> = world
+        .region
+        .happenings()
+        .iter()
+        .filter_map(|it| match it {
+            Happening::Joined(machine) => Some(machine.claim.to_string()),
+            _ => None,
+        })
+        .collect();
     assert_eq!(joined, ["a"]);
 }
 
 #[tokio::test]
 async fn a_spoilt_batch_has_less_memory_than_promised() {
     let world = bench(&KWOK, Rules::default());
-    world.region.spoil(&Scope::default(), Defect::LessMemory(50), 1000, Duration::from_mins(1));
+    world
+        .region
+        .spoil(&Scope::default(), Defect::LessMemory(50), 1000, Duration::from_mins(1));
     world.launch("a").await.unwrap();
     let machine = &world.region.machines()[0];
-    let (promised, has) = (machine.launched.capacity.amount("memory"), machine.capacity.amount("memory"));
+    let (promised, has) = (
+        machine.launched.capacity.amount("memory"),
+        machine.capacity.amount("memory"),
+    );
     assert!(has.value() <= promised.value() / 2, "{has} of {promised}");
 }

@@ -127,9 +127,7 @@ pub(crate) fn accept(object: &mut Value, now: &Value) {
     if object["spec"]["conversion"].is_null() {
         object["spec"]["conversion"] = json!({"strategy": "None"});
     }
-    let condition = |kind: &str, reason: &str, message: &str| {
-        json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now})
-    };
+    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
     object["status"] = json!({
         "acceptedNames": names,
         "storedVersions": stored,
