@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     Resource,
     kind::{Facts, Kinds},
+    openapi,
 };
 
 /// The version of Kubernetes whose API this is.
@@ -23,12 +24,7 @@ const VERBS: [&str; 8] = [
 
 /// Kinds that are asked and never stored: group, version, plural, kind.
 pub(crate) const REVIEWS: &[(&str, &str, &str, &str)] = &[
-    (
-        "authentication.k8s.io",
-        "v1",
-        "selfsubjectreviews",
-        "SelfSubjectReview",
-    ),
+    ("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview"),
     (
         "authorization.k8s.io",
         "v1",
@@ -84,6 +80,9 @@ pub(crate) fn page(kinds: &Kinds, path: &str, accept: &str) -> Option<Page> {
             json(page)
         }
         ["apis", group, version] => resources(kinds, group, version).and_then(json),
+        ["openapi", "v3"] => json(openapi::index(kinds)),
+        ["openapi", "v3", "api", version] => openapi::document(kinds, "", version).and_then(json),
+        ["openapi", "v3", "apis", group, version] => openapi::document(kinds, group, version).and_then(json),
         _ => None,
     }
 }
@@ -127,7 +126,12 @@ fn groups(kinds: &Kinds) -> Vec<Group> {
         add(group, version);
     }
     // Built-in groups first: clients take the first group that has a name.
-    groups.sort_by_key(|group| (group.name.contains('.') && !group.name.ends_with(".k8s.io"), group.name.clone()));
+    groups.sort_by_key(|group| {
+        (
+            group.name.contains('.') && !group.name.ends_with(".k8s.io"),
+            group.name.clone(),
+        )
+    });
     groups
 }
 
@@ -190,13 +194,20 @@ fn parts(resource: &Resource, facts: &Facts, version: &str) -> Vec<Part> {
         add("eviction", Some(("policy", "v1", "Eviction")), &["create"]);
         add("log", None, &["get"]);
     }
-    let defined = facts.definition.as_ref().and_then(|definition| definition.version(version));
+    let defined = facts
+        .definition
+        .as_ref()
+        .and_then(|definition| definition.version(version));
     let (has_scale, has_status) = match defined {
         Some(version) => (version.scale.is_some(), version.has_status),
         None => (facts.has_scale, facts.has_status),
     };
     if has_scale {
-        add("scale", Some(("autoscaling", "v1", "Scale")), &["get", "patch", "update"]);
+        add(
+            "scale",
+            Some(("autoscaling", "v1", "Scale")),
+            &["get", "patch", "update"],
+        );
     }
     if has_status {
         add("status", None, &["get", "patch", "update"]);

@@ -71,7 +71,9 @@ fn broken(why: &str) -> Response<Reply> {
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    let accepted = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("gzip"))
 }
 

@@ -53,7 +53,14 @@ const BUILT_IN: &[Row] = &[
     ("", "v1", "limitranges", "LimitRange", "n", "limits"),
     ("", "v1", "namespaces", "Namespace", "s", "ns"),
     ("", "v1", "nodes", "Node", "s", "no"),
-    ("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", "nsr", "pvc"),
+    (
+        "",
+        "v1",
+        "persistentvolumeclaims",
+        "PersistentVolumeClaim",
+        "nsr",
+        "pvc",
+    ),
     ("", "v1", "persistentvolumes", "PersistentVolume", "sr", "pv"),
     ("", "v1", "pods", "Pod", "nsgra", "po"),
     ("", "v1", "podtemplates", "PodTemplate", "ngr", ""),
@@ -123,7 +130,14 @@ const BUILT_IN: &[Row] = &[
         "",
     ),
     ("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", "", ""),
-    ("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", "n", ""),
+    (
+        "rbac.authorization.k8s.io",
+        "v1",
+        "rolebindings",
+        "RoleBinding",
+        "n",
+        "",
+    ),
     ("rbac.authorization.k8s.io", "v1", "roles", "Role", "n", ""),
     ("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", "gr", ""),
     ("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", "nsr", ""),
@@ -140,7 +154,14 @@ const BUILT_IN: &[Row] = &[
     ("storage.k8s.io", "v1", "csidrivers", "CSIDriver", "r", ""),
     ("storage.k8s.io", "v1", "csinodes", "CSINode", "r", ""),
     ("storage.k8s.io", "v1", "storageclasses", "StorageClass", "r", "sc"),
-    ("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", "sr", ""),
+    (
+        "storage.k8s.io",
+        "v1",
+        "volumeattachments",
+        "VolumeAttachment",
+        "sr",
+        "",
+    ),
 ];
 
 /// The kinds that are known.
