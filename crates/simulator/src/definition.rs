@@ -55,7 +55,7 @@ impl Definition {
             _ => other,
         };
         let versions = spec["versions"].as_array().into_iter().flatten();
-        let mut versions: Vec<Version> = versions.map(|version| Version::read(version, &kind)).collect();
+        let mut versions: Vec<Version> = versions.map(|version| Version::read(version)).collect();
         versions.sort_by_key(|version| priority(&version.name));
         Self {
             resource: Resource::new(&text(&spec["group"]), &text(&names["plural"])),
@@ -81,7 +81,7 @@ impl Definition {
 }
 
 impl Version {
-    fn read(version: &Value, kind: &str) -> Self {
+    fn read(version: &Value) -> Self {
         let schema = &version["schema"]["openAPIV3Schema"];
         let scale = version["subresources"].get("scale").map(|scale| ScalePaths {
             wanted: pointer(&text(&scale["specReplicasPath"])),
@@ -99,7 +99,7 @@ impl Version {
                 .cloned()
                 .unwrap_or_default(),
             text: schema.clone(),
-            schema: Schema::of_resource(schema, kind),
+            schema: Schema::of_resource(schema),
             selectable: selectable
                 .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
                 .collect(),

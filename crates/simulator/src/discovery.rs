@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     Resource,
     kind::{Facts, Kinds},
+    openapi,
 };
 
 /// The version of Kubernetes whose API this is.
@@ -79,6 +80,9 @@ pub(crate) fn page(kinds: &Kinds, path: &str, accept: &str) -> Option<Page> {
             json(page)
         }
         ["apis", group, version] => resources(kinds, group, version).and_then(json),
+        ["openapi", "v3"] => json(openapi::index(kinds)),
+        ["openapi", "v3", "api", version] => openapi::document(kinds, "", version).and_then(json),
+        ["openapi", "v3", "apis", group, version] => openapi::document(kinds, group, version).and_then(json),
         _ => None,
     }
 }

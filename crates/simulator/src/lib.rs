@@ -5,12 +5,18 @@
 //! test saw once it sees again.
 
 mod address;
+mod apply;
+mod builtin;
+mod complete;
 mod definition;
 mod discovery;
 mod failure;
 mod fault;
+mod fieldset;
 pub mod http;
 mod kind;
+mod metadata;
+mod openapi;
 mod patch;
 mod pod;
 mod reply;
@@ -20,6 +26,7 @@ mod selector;
 mod server;
 mod standin;
 mod store;
+mod table;
 mod watch;
 mod write;
 

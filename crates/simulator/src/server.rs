@@ -275,7 +275,7 @@ impl ApiServer {
         if let Some(page) = self.page(&head) {
             return Some(Ok(request::leaf(page)));
         }
-        let request = match request::Request::read(&head, &body) {
+        let request = match request::Request::read(&head, &body, line.is_stranger) {
             Ok(request) => request,
             Err(failure) => return Some(Ok(refusal(&failure))),
         };
@@ -317,7 +317,7 @@ impl ApiServer {
     fn apply(&self, head: &Parts, request: request::Request) -> Response<Reply> {
         let verb = request.verb;
         let now = self.now();
-        let mut response = request.serve(&self.state, now);
+        let mut response = request.serve(&self.state, &self.clock);
         let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
         if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
             response.headers_mut().insert(http::header::DATE, date);
