@@ -9,17 +9,19 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context, bail};
 use catalogue::Source;
 use cloud_sim::Rules;
+use jiff::Timestamp;
 use runtime::{Clock, Settings};
-use scenario::{Life, Pace, Pool, Setup, Tally, Workload, World};
+use scenario::{Life, Pace, Pool, Scenario, Setup, Tally, Workload, World};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::Mutex,
+    sync::{Mutex, mpsc::UnboundedSender},
     task::JoinSet,
     time::Instant,
 };
 
-use crate::terminal::Presentation;
+use self::screen::Notice;
+use crate::{simulate, terminal::Presentation};
 
 /// Start a cluster in this process and watch the autoscaler work in it: no cloud, no containers, no root.
 ///
@@ -27,9 +29,12 @@ use crate::terminal::Presentation;
 /// any other client can speak to it. Everything is gone when it ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whose instance types and prices.
-    #[arg(long, value_enum, default_value_t = Cloud::Aws)]
-    cloud: Cloud,
+    /// Whose instance types and prices; aws, or what the scenario says.
+    #[arg(long, value_enum)]
+    cloud: Option<Cloud>,
+    /// Tell a story: a name of `dovetail simulate`, or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    scenario: Option<PathBuf>,
     /// How many times faster than the wall time passes, such as 60x.
     #[arg(long, default_value = "1x", value_name = "TIMES", value_parser = times)]
     speed: u32,
@@ -100,7 +105,8 @@ pub(crate) struct Demo {
 }
 
 async fn run(args: &Args) -> anyhow::Result<()> {
-    let source = Source::from(args.cloud);
+    let story = args.scenario.as_deref().map(simulate::read_one).transpose()?;
+    let source = source(args, story.as_ref())?;
     let setup = Setup {
         source,
         rules: Rules {
@@ -119,16 +125,20 @@ async fn run(args: &Args) -> anyhow::Result<()> {
         tally: Mutex::default(),
         began: Instant::now(),
     });
-    furnish(&demo.world, source, args)?;
+    match &story {
+        Some(story) => scenario::furnish(story, &demo.world).map_err(anyhow::Error::msg)?,
+        None => furnish(&demo.world, source, args)?,
+    }
     let api = listen(args.port).await?;
     let page = listen(0).await?;
     let screen = args.presentation.screen();
-    let opening = opening::Opening::new(args, &api, &page)?;
+    let opening = opening::Opening::new(args, source, &api, &page)?;
     let mut tasks = JoinSet::new();
     tasks.spawn(simulator::http::serve(demo.world.server.clone(), api));
     tasks.spawn(page::serve(Arc::clone(&demo), page));
     let counting = Arc::clone(&demo);
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let telling = tell.clone();
     tasks.spawn(async move {
         while let Some(change) = changes.recv().await {
             let now = counting.world.clock.now();
@@ -146,9 +156,29 @@ async fn run(args: &Args) -> anyhow::Result<()> {
         asked = stop_asked(args) => asked?,
         () = life.until(&demo.world, end) => {}
         () = screen::show(&demo, told, args.speed, screen) => {}
+        () = play(story.as_ref(), &demo.world, &telling) => {}
     }
     screen::print(&screen::summary(&demo).await);
     Ok(())
+}
+
+/// Tells the story, if there is one, and then waits with everybody else.
+async fn play(story: Option<&Scenario>, world: &World, tell: &UnboundedSender<(Timestamp, Notice)>) {
+    if let Some(story) = story {
+        scenario::tell(story, world, |said| {
+            let _ = tell.send((world.clock.now(), Notice::story(said)));
+        })
+        .await;
+    }
+    std::future::pending().await
+}
+
+fn source(args: &Args, story: Option<&Scenario>) -> anyhow::Result<Source> {
+    match (args.cloud, story) {
+        (Some(cloud), _) => Ok(cloud.into()),
+        (None, Some(story)) => story.source().map_err(anyhow::Error::msg),
+        (None, None) => Ok(Source::Aws),
+    }
 }
 
 /// The example to begin with: a node class, a pool, and pods for it.

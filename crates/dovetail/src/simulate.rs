@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use scenario::{Play, Profile, STORIES, Scenario, on_virtual_time, play, shrink};
+use scenario::{Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, shrink};
 
 use self::report::Report;
 use crate::{answer::Answer, document, failure::Failure, terminal::Presentation};
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// What goes wrong beyond what the scenarios say.
     #[arg(long, value_enum, default_value_t = Faults::Calm)]
     faults: Faults,
+    /// Let the autoscaler die before and after every write and every call to the cloud, one run each.
+    #[arg(long, conflicts_with_all = ["faults", "seeds"])]
+    sweep: bool,
     /// Use the NodePools of this dump (kubectl get nodepools -o yaml) instead of the scenarios' own.
     #[arg(long, value_name = "DUMP")]
     from: Option<PathBuf>,
@@ -99,6 +102,15 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         is_failure: is_failed,
         ..Answer::default()
     })
+}
+
+/// One scenario: a file, or a name of those that come with the binary.
+pub(crate) fn read_one(path: &Path) -> anyhow::Result<Scenario> {
+    let mut scenarios = read_all(&[path.to_owned()])?;
+    let (_, scenario) = scenarios
+        .pop()
+        .with_context(|| format!("{} holds no scenario", path.display()))?;
+    Ok(scenario)
 }
 
 fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Scenario)>> {
@@ -215,9 +227,7 @@ fn replace_pools(scenario: &mut Scenario, pools: &[serde_json::Value]) {
 #[expect(clippy::disallowed_methods, reason = "how many runs a minute is what is measured")]
 fn run_all(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Report> {
     let began = std::time::Instant::now();
-    let jobs: Vec<(usize, u64)> = (args.seed..args.seed + args.seeds)
-        .flat_map(|seed| (0..scenarios.len()).map(move |at| (at, seed)))
-        .collect();
+    let jobs = jobs(args, scenarios)?;
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::new(scenarios));
     let threads = match args.jobs {
@@ -229,12 +239,12 @@ fn run_all(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Repo
         for _ in 0..threads.min(jobs.len()) {
             scope.spawn(|| {
                 while limit.is_none_or(|limit| began.elapsed() < limit)
-                    && let Some((at, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                    && let Some((file, scenario)) = scenarios.get(*at)
+                    && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                    && let Some((file, scenario)) = scenarios.get(job.at)
                 {
-                    let ran = run(args, scenario, *seed);
+                    let ran = run(args, scenario, job);
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-                    report.add(*at, file, *seed, ran);
+                    report.add(job.at, file, job.seed, ran);
                 }
             });
         }
@@ -267,8 +277,45 @@ fn how(args: &Args, scenario: &Scenario, seed: u64) -> Play {
     }
 }
 
-fn run(args: &Args, scenario: &Scenario, seed: u64) -> anyhow::Result<scenario::Outcome> {
-    let played = on_virtual_time(play(scenario, &how(args, scenario, seed))).context("starting a runtime")?;
+/// A run to be made.
+struct Job {
+    at: usize,
+    seed: u64,
+    /// Where the process dies.
+    death: Option<Strike>,
+}
+
+fn jobs(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Vec<Job>> {
+    let seeds = args.seed..args.seed + args.seeds;
+    let calm = seeds.flat_map(|seed| {
+        let job = move |at| Job { at, seed, death: None };
+        (0..scenarios.len()).map(job)
+    });
+    if !args.sweep {
+        return Ok(calm.collect());
+    }
+    let mut jobs = Vec::new();
+    for job in calm {
+        let Some((_, scenario)) = scenarios.get(job.at) else {
+            continue;
+        };
+        for point in run(args, scenario, &job)?.points {
+            let death = |death| Job {
+                death: Some(death),
+                ..job
+            };
+            jobs.extend(point.deaths().map(death));
+        }
+    }
+    Ok(jobs)
+}
+
+fn run(args: &Args, scenario: &Scenario, job: &Job) -> anyhow::Result<scenario::Outcome> {
+    let how = Play {
+        strikes: job.death.clone().map(|death| vec![death]),
+        ..how(args, scenario, job.seed)
+    };
+    let played = on_virtual_time(play(scenario, &how)).context("starting a runtime")?;
     Ok(played?)
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cloud_sim::{CallFacts, CallFault, Chance};
+use cloud_sim::{CallFacts, CallFault, Chance, Method};
 use serde::{Deserialize, Serialize};
 use simulator::{ApiServer, Fault, RequestFacts};
 
@@ -103,6 +103,28 @@ pub struct Strike {
     pub fault: String,
 }
 
+/// A request after or before which a process may die.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// Counted from 1.
+    pub request: u64,
+    /// Whether it is a call to the cloud.
+    pub cloud: bool,
+    /// What it asks for.
+    pub what: String,
+}
+
+impl Point {
+    /// Death before it is served, and after.
+    pub fn deaths(&self) -> [Strike; 2] {
+        ["dies before", "dies after"].map(|fault| Strike {
+            request: self.request,
+            cloud: self.cloud,
+            fault: fault.to_owned(),
+        })
+    }
+}
+
 /// How hostile a run is beyond what its story says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -160,6 +182,7 @@ pub(crate) struct Engine {
     chance: Chance,
     active: Arc<Mutex<Vec<FaultLine>>>,
     struck: Arc<Mutex<Vec<Strike>>>,
+    points: Arc<Mutex<Vec<Point>>>,
     /// Exactly these, instead of what is drawn.
     exact: Option<Arc<BTreeMap<(bool, u64), String>>>,
 }
@@ -177,6 +200,7 @@ impl Engine {
             chance: Chance::new(seed ^ 0xfa17),
             active: Arc::default(),
             struck: Arc::default(),
+            points: Arc::default(),
             exact: exact.map(index),
         }
     }
@@ -204,6 +228,16 @@ impl Engine {
     /// What struck so far.
     pub(crate) fn struck(&self) -> Vec<Strike> {
         self.struck.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where a process might have died.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        self.points.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn pass(&self, request: u64, cloud: bool, what: String) {
+        let mut points = self.points.lock().unwrap_or_else(PoisonError::into_inner);
+        points.push(Point { request, cloud, what });
     }
 
     fn draw(&self, is_cloud: bool, number: u64, fits: impl Fn(Kind) -> bool) -> Option<(Kind, u64)> {
@@ -237,6 +271,10 @@ impl Engine {
     fn api_fault(&self, facts: &RequestFacts) -> Fault {
         // Events only tell; a process that dies telling shows nothing that another death does not.
         let is_write = facts.write.is_some() && facts.resource.plural != "events";
+        if is_write {
+            let what = format!("{:?} {} {}", facts.verb, facts.resource.plural, facts.subresource);
+            self.pass(facts.number, false, what);
+        }
         let word = self.word(false, facts.number, || {
             let (kind, how) = self.draw(false, facts.number, |kind| is_for_api(kind, is_write))?;
             Some(api_word(kind, how, is_write))
@@ -245,6 +283,9 @@ impl Engine {
     }
 
     fn cloud_fault(&self, facts: &CallFacts) -> CallFault {
+        if matches!(facts.method, Method::Create | Method::Delete) {
+            self.pass(facts.number, true, format!("{:?}", facts.method));
+        }
         let word = self.word(true, facts.number, || {
             let (kind, how) = self.draw(true, facts.number, is_for_cloud)?;
             Some(cloud_word(kind, how))

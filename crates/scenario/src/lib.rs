@@ -24,14 +24,14 @@ mod world;
 
 pub use action::{ImageWords, Named, Patch, Step, Struck};
 pub use book::{STORIES, Story};
-pub use fault::{FaultLine, Kind as FaultKind, Profile, Strike};
+pub use fault::{FaultLine, Kind as FaultKind, Point, Profile, Strike};
 pub use file::{Filled, Flaw, RegionWords, Scenario};
 pub use invariant::Violation;
 pub use objects::{Pool, Spread, Workload, node_class};
 pub use pace::{Pace, on_paced_time, on_virtual_time};
-pub use play::{Outcome, Play, play};
+pub use play::{Outcome, Play, furnish, play, tell};
 pub use prefill::prefill;
-pub use process::Life;
+pub use process::{Life, Wrap};
 pub use shrink::shrink;
 pub use tally::Tally;
 pub use witness::Witness;

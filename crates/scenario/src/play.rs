@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::{
     Flaw, Life, Profile, Scenario, Setup, Strike, Tally, Witness, World,
     expectation::{Expectation, Scene, When},
-    fault::{Engine, FaultLine},
+    fault::{Engine, FaultLine, Point},
     objects::node_class,
     prefill,
     process::Wrap,
@@ -25,7 +25,7 @@ pub struct Play {
     /// Whether everything that happens is written down.
     pub is_written: bool,
     /// What is put between the autoscaler and the cloud.
-    pub(crate) wrap: Option<Wrap>,
+    pub wrap: Option<Wrap>,
 }
 
 /// What came of a story.
@@ -35,6 +35,8 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// What went wrong on purpose.
     pub strikes: Vec<Strike>,
+    /// Every write, and every call to the cloud that changes something: where a process may die.
+    pub points: Vec<Point>,
     /// The counts.
     pub tally: Tally,
     /// What was spent, in 10⁻¹² dollars.
@@ -95,6 +97,7 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
     Ok(Outcome {
         failures: told.failures,
         strikes: engine.struck(),
+        points: engine.points(),
         tally: witness.tally(),
         spent_picos: world.region.bill().spent_picos,
         deaths: told.life.deaths,
@@ -113,7 +116,24 @@ fn world(scenario: &Scenario, seed: u64) -> Result<World, String> {
     World::new(&setup).map_err(|error| error.to_string())
 }
 
-fn furnish(scenario: &Scenario, world: &World) -> Result<(), String> {
+/// Tells the steps of a story to a world at their times, for people to watch; faults and sentences are left out.
+pub async fn tell(scenario: &Scenario, world: &World, say: impl Fn(&str)) {
+    let began = Instant::now();
+    let mut steps: Vec<_> = scenario
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.at().ok()?, step)))
+        .collect();
+    steps.sort_by_key(|(at, _)| *at);
+    for (at, step) in steps {
+        tokio::time::sleep_until(began + at).await;
+        say(&step.say);
+        step.act(world);
+    }
+}
+
+/// Puts into a world what a story begins with.
+pub fn furnish(scenario: &Scenario, world: &World) -> Result<(), String> {
     let source = world.region.market().source();
     let mut manifests = vec![node_class(source)];
     manifests.extend(scenario.pools.iter().map(|pool| pool.manifest(source)));

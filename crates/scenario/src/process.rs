@@ -10,7 +10,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::World;
 
 /// What is put between the autoscaler and the cloud.
-pub(crate) type Wrap = Arc<dyn Fn(Arc<dyn CloudProvider>) -> Arc<dyn CloudProvider> + Send + Sync>;
+pub type Wrap = Arc<dyn Fn(Arc<dyn CloudProvider>) -> Arc<dyn CloudProvider> + Send + Sync>;
 
 /// One run of the autoscaler, until it is dropped.
 struct Process {

@@ -24,12 +24,11 @@ pub(super) struct Opening {
 
 impl Opening {
     /// Writes the kubeconfig.
-    pub(super) fn new(args: &Args, api: &TcpListener, page: &TcpListener) -> anyhow::Result<Self> {
+    pub(super) fn new(args: &Args, cloud: Source, api: &TcpListener, page: &TcpListener) -> anyhow::Result<Self> {
         let (api, page) = (api.local_addr()?, page.local_addr()?);
         let directory = std::env::temp_dir().join("dovetail-demo");
         let kubeconfig = args.kubeconfig.clone().unwrap_or_else(|| directory.join("kubeconfig"));
         write(&kubeconfig, &simulator::http::kubeconfig(api))?;
-        let cloud = Source::from(args.cloud);
         let region = cloud.priced_regions().first().copied().unwrap_or_default();
         let place = format!("{} {region}", cloud.name());
         Ok(Self {

@@ -24,6 +24,16 @@ pub(super) struct Notice {
     text: String,
 }
 
+impl Notice {
+    /// What the story says happens now.
+    pub(super) fn story(said: &str) -> Self {
+        Self {
+            role: Role::Heading,
+            text: format!("* {said}"),
+        }
+    }
+}
+
 /// What a change means to people, if anything.
 pub(super) fn notice(change: &Change, world: &World) -> Option<Notice> {
     match (change.resource.plural.as_str(), change.event) {

@@ -11,7 +11,6 @@ use crate::ground::{holds, text};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Claim {
-    pub(super) uid: String,
     pub(super) pool: String,
     pub(super) node: String,
     pub(super) is_deleting: bool,
@@ -152,7 +151,6 @@ fn claim(object: &Value) -> Claim {
     );
     let capacity = &object["status"]["capacity"];
     Claim {
-        uid: text(object, "/metadata/uid").to_owned(),
         pool: text(object, "/metadata/labels/karpenter.sh~1nodepool").to_owned(),
         node: text(object, "/status/nodeName").to_owned(),
         is_deleting: !object["metadata"]["deletionTimestamp"].is_null(),

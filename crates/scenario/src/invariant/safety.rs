@@ -50,7 +50,7 @@ pub(super) fn within_limits(mirror: &Mirror) -> Vec<Violation> {
             mirror
                 .claims
                 .values()
-                .filter(|claim| claim.pool == *name && !claim.is_deleting)
+                .filter(|claim| claim.pool == *name && !claim.is_deleting && claim.reason.is_none())
         };
         for (at, resource) in ["cpu", "memory"].into_iter().enumerate() {
             let used: i128 = staying()
