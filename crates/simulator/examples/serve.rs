@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     fs::write(kubeconfig, http::kubeconfig(listener.local_addr()?))?;
-    let _standins = Standins::default().start(&server);
+    let _standins = Standins::all().start(&server);
     http::serve(server, listener).await;
     Ok(())
 }

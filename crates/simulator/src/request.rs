@@ -120,9 +120,9 @@ impl Request {
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_owned();
         Ok(Self {
             verb,
-            address,
             query,
-            body: read_body(body, &content_type)?,
+            body: read_body(body, &content_type, is_review(&address))?,
+            address,
             content_type,
             form: Form::read(header("accept").unwrap_or_default()),
             user_agent: header("user-agent").unwrap_or_default().to_owned(),
@@ -253,9 +253,23 @@ impl Request {
     }
 }
 
-fn read_body(body: &Bytes, content_type: &str) -> Result<Value, Failure> {
+fn is_review(address: &Address) -> bool {
+    let resource = &address.resource;
+    let is_it = |one: &(&str, &str, &str, &str)| (one.0, one.2) == (&*resource.group, &*resource.plural);
+    REVIEWS.iter().any(is_it)
+}
+
+fn read_body(body: &Bytes, content_type: &str, is_review: bool) -> Result<Value, Failure> {
     if body.is_empty() {
         return Ok(Value::Null);
+    }
+    if content_type == "application/vnd.kubernetes.protobuf" {
+        // Whatever is asked in a review, the answer is yes.
+        return if is_review {
+            Ok(Value::Null)
+        } else {
+            Err(Failure::unsupported_patch("application/json, application/yaml"))
+        };
     }
     let json = serde_json::from_slice(body);
     if !content_type.ends_with("yaml") {
@@ -270,7 +284,12 @@ fn read_body(body: &Bytes, content_type: &str) -> Result<Value, Failure> {
 /// Who asks may do everything, and is nobody in particular.
 fn review(asked: &Value, address: &Address) -> Value {
     let mut answer = asked.clone();
+    let kind = REVIEWS
+        .iter()
+        .find(|one| one.2 == address.resource.plural)
+        .map(|one| one.3);
     answer["apiVersion"] = json!(address.api_version());
+    answer["kind"] = json!(kind);
     answer["status"] = match address.resource.plural.as_str() {
         "selfsubjectreviews" => json!({"userInfo": {"username": "system:anonymous", "groups": ["system:masters"]}}),
         "selfsubjectrulesreviews" => {

@@ -221,6 +221,8 @@ impl Reader<'_> {
         self.inside.push(name.to_owned());
         let mut schema = self.read(&found);
         self.inside.pop();
+        // A type that says nothing of its fields, such as raw JSON, takes all.
+        schema.keeps_unknown |= schema.properties.is_empty() && schema.additional.is_none();
         schema.is_atomic |= self.types.is_atomic(name, "");
         for (field, property) in &mut schema.properties {
             if property.items.is_some() {
