@@ -195,7 +195,7 @@ fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
         ..Workload::default()
     };
     let mut manifests = vec![scenario::node_class(source), pool.manifest(source)];
-    manifests.extend(web.manifests());
+    manifests.extend(web.manifests(world.keeper));
     for manifest in manifests {
         world
             .server

@@ -6,7 +6,7 @@ use cloud_sim::{Defect, Image, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Scenario, Workload, World, ground::text, objects::KEEPER, time};
+use crate::{Scenario, Workload, World, ground::text, time};
 
 /// Something that happens at a time; several things may at once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -210,18 +210,18 @@ impl Step {
         let server = &world.server;
         for (name, replicas) in &self.scale {
             let change = |set: &mut Value| set["spec"]["replicas"] = json!(replicas);
-            let _ = server.update(KEEPER, &format!("default/{name}"), change);
+            let _ = server.update(world.keeper, &format!("default/{name}"), change);
         }
         for manifest in self
             .add
             .iter()
-            .flat_map(Workload::manifests)
+            .flat_map(|workload| workload.manifests(world.keeper))
             .chain(self.create.iter().cloned())
         {
             let _ = server.create(manifest);
         }
         for name in &self.remove {
-            let _ = server.delete(KEEPER, &format!("default/{name}"));
+            let _ = server.delete(world.keeper, &format!("default/{name}"));
             for pod in server
                 .list("Pod")
                 .iter()

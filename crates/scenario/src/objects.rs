@@ -165,8 +165,8 @@ impl Pool {
 pub(crate) const RUNS_FOR: &str = "simulated.dovetail.dev/runs-for";
 
 impl Workload {
-    /// Its manifests: what keeps the pods, and their budget if they have one.
-    pub fn manifests(&self) -> Vec<Value> {
+    /// Its manifests: what keeps the pods, an object of the kind `keeper`, and their budget if they have one.
+    pub fn manifests(&self, keeper: &str) -> Vec<Value> {
         let mut manifests = Vec::new();
         if self.runs_for.is_some() {
             let pod = |number: u64| {
@@ -180,7 +180,7 @@ impl Workload {
             manifests.extend((0..self.replicas).map(pod));
         } else {
             manifests.push(json!({
-                "apiVersion": "apps/v1", "kind": KEEPER, "metadata": {"name": self.name, "namespace": "default"},
+                "apiVersion": "apps/v1", "kind": keeper, "metadata": {"name": self.name, "namespace": "default"},
                 "spec": {"replicas": self.replicas, "selector": {"matchLabels": {"app": self.name}},
                     "template": self.template()},
             }));
@@ -230,5 +230,5 @@ impl Workload {
     }
 }
 
-/// The kind that keeps a workload's pods.
+/// The kind that keeps a workload's pods in a story.
 pub(crate) const KEEPER: &str = "ReplicaSet";

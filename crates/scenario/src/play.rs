@@ -137,7 +137,12 @@ pub fn furnish(scenario: &Scenario, world: &World) -> Result<(), String> {
     let source = world.region.market().source();
     let mut manifests = vec![node_class(source)];
     manifests.extend(scenario.pools.iter().map(|pool| pool.manifest(source)));
-    manifests.extend(scenario.workloads.iter().flat_map(crate::Workload::manifests));
+    manifests.extend(
+        scenario
+            .workloads
+            .iter()
+            .flat_map(|workload| workload.manifests(world.keeper)),
+    );
     manifests.extend(scenario.manifests.iter().cloned());
     for manifest in manifests {
         let name = manifest["metadata"]["name"].to_string();

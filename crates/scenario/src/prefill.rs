@@ -27,7 +27,7 @@ pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64) -> Result<(), 
         memory: "512Mi".to_owned(),
         ..Workload::default()
     };
-    let made = workload.manifests().into_iter().next().unwrap_or_default();
+    let made = workload.manifests(KEEPER).into_iter().next().unwrap_or_default();
     let keeper = world
         .server
         .create(made)

@@ -16,7 +16,7 @@ use serde_json::json;
 use simulator::{ApiServer, Resource, Running, Standins};
 use tokio::task::JoinSet;
 
-use crate::ground;
+use crate::{ground, objects::KEEPER};
 
 /// How a world is made.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Setup {
     pub settings: Settings,
     /// What time it is at first.
     pub start: Timestamp,
-    /// Whether kinds are installed with their schemas, as a cluster for people has them; checking costs time.
+    /// Whether it is a cluster for people: kinds have their schemas, and everybody is there. That costs time.
     pub is_checked: bool,
 }
 
@@ -44,6 +44,8 @@ pub struct World {
     /// The autoscaler's own time.
     pub(crate) ours: Clock,
     ahead: Arc<AtomicI64>,
+    /// The kind that keeps the pods of workloads here: a Deployment's roll-outs cost time that stories do not need.
+    pub keeper: &'static str,
     /// How the autoscaler runs.
     pub settings: Arc<Settings>,
     /// What all its processes count together.
@@ -68,9 +70,14 @@ impl World {
         install(&server, setup);
         let ground = ground::start(&server, &region);
         // Nodes are the ground's business: it knows the machines behind them.
+        let everybody = if setup.is_checked {
+            Standins::all()
+        } else {
+            Standins::default()
+        };
         let standins = Standins {
             node_ready_after: None,
-            ..Standins::default()
+            ..everybody
         };
         Ok(Self {
             _standins: standins.start(&server),
@@ -80,6 +87,7 @@ impl World {
             clock,
             ours,
             ahead,
+            keeper: if setup.is_checked { "Deployment" } else { KEEPER },
             settings: Arc::new(setup.settings.clone()),
             metrics: Arc::default(),
         })

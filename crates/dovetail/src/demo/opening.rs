@@ -62,10 +62,10 @@ impl Opening {
 const TRY: [(&str, &str); 5] = [
     ("kubectl get nodepools,nodeclaims,nodes", "what there is"),
     (
-        "kubectl scale replicaset/web --replicas=40",
+        "kubectl scale deployment/web --replicas=40",
         "pods come, and nodes for them",
     ),
-    ("kubectl scale replicaset/web --replicas=2", "pods go, and then nodes"),
+    ("kubectl scale deployment/web --replicas=2", "pods go, and then nodes"),
     ("kubectl delete node NAME", "its pods move"),
     ("kubectl get events --sort-by=.lastTimestamp", "why"),
 ];

@@ -26,7 +26,10 @@ fn finds(rule: &str, scenario: &Scenario, mutation: Mutation) {
     mutation::set(Some(mutation));
     let with = broken(scenario, &seed(1));
     mutation::set(None);
-    assert!(with.iter().any(|one| one == rule), "{mutation:?} broke {with:?} and not {rule}");
+    assert!(
+        with.iter().any(|one| one == rule),
+        "{mutation:?} broke {with:?} and not {rule}"
+    );
 }
 
 fn finds_cloud(rules: &[&str], scenario: &Scenario, bug: Bug) {
@@ -37,7 +40,10 @@ fn finds_cloud(rules: &[&str], scenario: &Scenario, bug: Bug) {
     assert_eq!(broken(scenario, &seed(1)), [""; 0], "without {bug:?}");
     let found = broken(scenario, &how);
     for rule in rules {
-        assert!(found.iter().any(|one| one == rule), "{bug:?} broke {found:?} and not {rule}");
+        assert!(
+            found.iter().any(|one| one == rule),
+            "{bug:?} broke {found:?} and not {rule}"
+        );
     }
 }
 
@@ -132,9 +138,7 @@ fn nodes_that_go_before_their_replacements_are_up_are_noticed() {
 
 #[test]
 fn a_pod_that_waits_without_a_word_is_noticed() {
-    let huge = told(
-        "{name: a, lasts: 40m, pools: [{name: general}], workloads: [{name: huge, memory: 9000Gi}]}",
-    );
+    let huge = told("{name: a, lasts: 40m, pools: [{name: general}], workloads: [{name: huge, memory: 9000Gi}]}");
     finds("L1", &huge, Mutation::SaysNothing);
     finds("L1", &life_that_stays(), Mutation::IgnoresPods);
 }
