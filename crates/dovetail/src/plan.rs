@@ -83,6 +83,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         text,
         notes: notes(&report, &screen),
         is_finding: args.fail_on_pending && !report.pending.is_empty(),
+        is_failure: false,
     })
 }
 

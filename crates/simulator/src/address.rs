@@ -85,15 +85,26 @@ impl Address {
 }
 
 /// The parameters of a query string, decoded.
-pub(crate) fn query(text: &str) -> impl Fn(&str) -> Option<String> {
-    let pairs: Vec<(String, String)> = text
-        .split('&')
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(name, value)| (decode(name), decode(value)))
-        .collect();
-    move |wanted| {
-        let found = pairs.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(text: &str) -> Self {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        });
+        Self(pairs.collect())
+    }
+
+    /// A parameter that is given and not empty.
+    pub(crate) fn get(&self, wanted: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn is_set(&self, wanted: &str) -> bool {
+        self.get(wanted).is_some_and(|value| value == "true" || value == "1")
     }
 }
 
@@ -154,9 +165,9 @@ mod tests {
 
     #[test]
     fn query_values_are_decoded() {
-        let query = query("watch=true&labelSelector=a%3Db%2Cc%21%3Dd&continue=");
-        assert_eq!(query("watch").as_deref(), Some("true"));
-        assert_eq!(query("labelSelector").as_deref(), Some("a=b,c!=d"));
-        assert_eq!(query("continue"), None);
+        let query = Query::parse("watch=true&labelSelector=a%3Db%2Cc%21%3Dd&continue=");
+        assert_eq!(query.get("watch"), Some("true"));
+        assert_eq!(query.get("labelSelector"), Some("a=b,c!=d"));
+        assert_eq!(query.get("continue"), None);
     }
 }

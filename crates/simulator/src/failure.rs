@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Resource, address::Key};
+use crate::{Resource, address::Key, schema::Problem};
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -78,6 +78,52 @@ impl Failure {
             reason: "Invalid".to_owned(),
             message: format!("{qualified} \"{name}\" is invalid: {field}: {why}"),
             details: Some(details),
+        }
+    }
+
+    /// An object with these problems.
+    pub(crate) fn refused(group: &str, kind: &str, name: &str, problems: &[Problem]) -> Self {
+        let qualified = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        let cause =
+            |problem: &Problem| json!({"reason": problem.reason, "message": problem.body(), "field": problem.field});
+        let causes: Vec<Value> = problems.iter().map(cause).collect();
+        let mut told: Vec<String> = Vec::new();
+        for problem in problems {
+            let line = format!("{}: {}", problem.field, problem.body());
+            if !told.contains(&line) {
+                told.push(line);
+            }
+        }
+        let why = match told.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let mut details = json!({"kind": kind, "causes": causes});
+        if !name.is_empty() {
+            details["name"] = json!(name);
+        }
+        if !group.is_empty() {
+            details["group"] = json!(group);
+        }
+        Self {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: format!("{qualified} \"{name}\" is invalid: {why}"),
+            details: Some(details),
+        }
+    }
+
+    pub(crate) fn too_new(wanted: u64, current: u64) -> Self {
+        Self {
+            code: 504,
+            reason: "Timeout".to_owned(),
+            message: format!("Timeout: Too large resource version: {wanted}, current: {current}"),
+            details: Some(json!({"retryAfterSeconds": 1, "causes": [{
+                "reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]})),
         }
     }
 

@@ -5,17 +5,28 @@
 //! test saw once it sees again.
 
 mod address;
+mod apply;
+mod builtin;
+mod complete;
+mod definition;
+mod discovery;
 mod failure;
 mod fault;
+mod fieldset;
+pub mod http;
 mod kind;
+mod metadata;
+mod openapi;
 mod patch;
 mod pod;
 mod reply;
 mod request;
+mod schema;
 mod selector;
 mod server;
 mod standin;
 mod store;
+mod table;
 mod watch;
 mod write;
 

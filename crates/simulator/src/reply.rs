@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use http_body::{Body, Frame, SizeHint};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, error::TryRecvError},
     time::{Instant, Sleep, sleep_until},
@@ -153,5 +153,16 @@ impl Body for Reply {
             Self::Watch(watching) => watching.poll(context),
         };
         data.map(|data| data.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Watch(_) => SizeHint::default(),
+        }
     }
 }

@@ -1,25 +1,29 @@
 //! How a request is answered.
 
+mod list;
+mod object;
+mod part;
+
 use std::{
+    cell::RefCell,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use bytes::Bytes;
-use http::{Method, Response, request::Parts};
+use http::{HeaderValue, Method, Response, request::Parts};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     Failure, Verb,
-    address::{self, Address},
-    patch, pod,
-    reply::{Promises, Reply, Watching},
-    selector::Selector,
+    address::{Address, Query},
+    apply::Writer,
+    discovery::{Page, REVIEWS},
+    kind::Facts,
+    reply::Reply,
     server::State,
-    store::{Pages, Store},
-    watch::{self, Terms, is_in},
-    write::{self, Deletion, Origin, Part},
+    store::Store,
+    table::{self, Include, Layout},
 };
 
 /// A request that was answered.
@@ -41,237 +45,265 @@ pub struct Logged {
 pub(crate) struct Request {
     pub(crate) verb: Verb,
     pub(crate) address: Address,
-    query: String,
+    query: Query,
     content_type: String,
+    form: Form,
     body: Value,
+    user_agent: String,
+    /// Whether whoever asks is outside this process, and is told all that the real server would say.
+    is_stranger: bool,
+    warnings: RefCell<Vec<String>>,
 }
 
+/// In which form an answer is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Table,
+    Metadata,
+}
+
+impl Form {
+    /// The first form of an Accept header that is known.
+    fn read(accept: &str) -> Self {
+        for one in accept.split(',') {
+            if one.contains("as=Table") {
+                return Self::Table;
+            }
+            if one.contains("as=PartialObjectMetadata") {
+                return Self::Metadata;
+            }
+            if one.trim().starts_with("application/json") || one.trim() == "*/*" {
+                return Self::Plain;
+            }
+        }
+        Self::Plain
+    }
+}
+
+/// An answer: one that the store holds, or one made for the occasion.
+enum Said {
+    Kept(Arc<Value>),
+    Made(Value),
+}
+
+impl Said {
+    fn value(&self) -> &Value {
+        match self {
+            Self::Kept(value) => value,
+            Self::Made(value) => value,
+        }
+    }
+}
+
+type Answer = Result<(u16, Said), Failure>;
+
 impl Request {
-    pub(crate) fn read(head: &Parts, body: &Bytes) -> Result<Self, Failure> {
+    pub(crate) fn read(head: &Parts, body: &Bytes, is_stranger: bool) -> Result<Self, Failure> {
         let address = Address::parse(head.uri.path()).ok_or_else(Failure::page_not_found)?;
-        let query = head.uri.query().unwrap_or_default().to_owned();
+        let query = Query::parse(head.uri.query().unwrap_or_default());
         let verb = match (&head.method, &address.name) {
-            (&Method::GET, _) if address::query(&query)("watch").is_some_and(|watch| watch != "false") => Verb::Watch,
+            (&Method::GET, _) if query.get("watch").is_some_and(|watch| watch != "false" && watch != "0") => {
+                Verb::Watch
+            }
             (&Method::GET, None) => Verb::List,
             (&Method::GET, Some(_)) => Verb::Get,
             (&Method::POST, None) => Verb::Create,
             (&Method::POST, Some(_)) if address.subresource.is_some() => Verb::Create,
             (&Method::PUT, Some(_)) => Verb::Update,
             (&Method::PATCH, Some(_)) => Verb::Patch,
-            (&Method::DELETE, Some(_)) => Verb::Delete,
+            (&Method::DELETE, _) => Verb::Delete,
             _ => return Err(Failure::method_not_allowed()),
         };
-        let body = if body.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(body).map_err(|error| Failure::bad_request(&error.to_string()))?
-        };
-        let content_type = head.headers.get("content-type").and_then(|value| value.to_str().ok());
+        let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        let content_type = header("content-type").unwrap_or("application/json");
+        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_owned();
         Ok(Self {
             verb,
-            address,
             query,
-            content_type: content_type.unwrap_or("application/json").to_owned(),
-            body,
+            body: read_body(body, &content_type, is_review(&address))?,
+            address,
+            content_type,
+            form: Form::read(header("accept").unwrap_or_default()),
+            user_agent: header("user-agent").unwrap_or_default().to_owned(),
+            is_stranger,
+            warnings: RefCell::default(),
         })
     }
 
     /// Does what is asked, and answers.
-    pub(crate) fn serve(self, state: &Arc<Mutex<State>>, now: Timestamp) -> Response<Reply> {
-        let answer = match self.verb {
-            Verb::Watch => return self.watch(state),
-            _ => self.answer(&mut state.lock().unwrap_or_else(PoisonError::into_inner).store, now),
-        };
-        match answer {
-            Ok((code, body)) => whole(code, &body),
+    pub(crate) fn serve(
+        self,
+        state: &Arc<Mutex<State>>,
+        clock: &Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Response<Reply> {
+        if self.verb == Verb::Watch {
+            return self.watch(state, clock).unwrap_or_else(|failure| refusal(&failure));
+        }
+        let now = clock();
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = &mut state.store;
+        store.is_rehearsal = self.query.get("dryRun") == Some("All");
+        let answer = self.answer(store, now);
+        store.is_rehearsal = false;
+        let mut response = match answer {
+            Ok((code, said)) => self.show(store, code, &said, now),
             Err(failure) => refusal(&failure),
+        };
+        drop(state);
+        for warning in self.warnings.borrow().iter() {
+            let text = format!("299 - {warning:?}");
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                response.headers_mut().append("warning", value);
+            }
         }
+        response
     }
 
-    fn answer(&self, store: &mut Store, now: Timestamp) -> Result<(u16, Value), Failure> {
-        let (resource, key) = (&self.address.resource, &self.address.key());
+    fn answer(&self, store: &mut Store, now: Timestamp) -> Answer {
+        let resource = &self.address.resource;
+        if self.verb == Verb::Create
+            && REVIEWS
+                .iter()
+                .any(|one| (one.0, one.2) == (&*resource.group, &*resource.plural))
+        {
+            return Ok((201, Said::Made(review(&self.body, &self.address))));
+        }
+        if !store.kinds.is_served(resource, &self.address.version) {
+            return Err(Failure::page_not_found());
+        }
         match (self.verb, self.address.subresource.as_deref()) {
-            (Verb::Get, None | Some("status")) => Ok((200, (**store.get(resource, key)?).clone())),
             (Verb::List, None) => self.list(store),
-            (Verb::Create, None) => {
-                let named = (resource, self.address.api_version());
-                let body = self.body.clone();
-                let created = write::create(store, (named.0, &named.1), &key.0, body, Origin::Request, now)?;
-                Ok((201, (*created).clone()))
+            (Verb::Delete, None) if self.address.name.is_none() => self.delete_collection(store, now),
+            (Verb::Get, None) => {
+                let found = store.get(resource, &self.address.key())?;
+                Ok((200, Said::Kept(self.as_asked(store, found))))
             }
-            (Verb::Create, Some("eviction")) => pod::evict(store, key, &self.body, now).map(|()| success()),
-            (Verb::Create, Some("binding")) => pod::bind(store, key, &self.body, now).map(|()| success()),
-            (Verb::Update, part) => {
-                let updated = write::update(store, resource, key, part_of(store, self, part)?, self.body.clone())?;
-                Ok((200, (*updated).clone()))
-            }
-            (Verb::Patch, part) => {
-                let part = part_of(store, self, part)?;
-                let wanted = self.patched(store)?;
-                let patched = write::update(store, resource, key, part, wanted)?;
-                Ok((200, (*patched).clone()))
-            }
+            (Verb::Create, None) => self.create(store, now),
+            (Verb::Update, None) => self.update(store, now),
+            (Verb::Patch, None) => self.patch(store, now),
             (Verb::Delete, None) => self.delete(store, now),
-            _ => Err(Failure::page_not_found()),
+            (_, Some(part)) => self.part(store, part, now),
+            _ => Err(Failure::method_not_allowed()),
         }
     }
 
-    fn patched(&self, store: &Store) -> Result<Value, Failure> {
-        let is_built_in = store.kinds.facts(&self.address.resource).is_built_in;
-        let mut wanted = (**store.get(&self.address.resource, &self.address.key())?).clone();
-        match self.content_type.as_str() {
-            "application/merge-patch+json" => patch::merge(&mut wanted, &self.body),
-            "application/json-patch+json" => patch::json(&mut wanted, &self.body)?,
-            "application/strategic-merge-patch+json" if is_built_in => patch::strategic(&mut wanted, &self.body),
-            _ => {
-                let strategic = if is_built_in {
-                    "application/strategic-merge-patch+json, "
-                } else {
-                    ""
-                };
-                return Err(Failure::unsupported_patch(&format!(
-                    "application/json-patch+json, application/merge-patch+json, {strategic}application/apply-patch+yaml"
-                )));
-            }
+    /// An object under the version that was asked for: all versions of a kind have the same fields here.
+    fn as_asked(&self, store: &Store, object: &Arc<Value>) -> Arc<Value> {
+        let has_versions = store.kinds.facts(&self.address.resource).versions.len() > 1;
+        if !has_versions || object["apiVersion"].as_str() == Some(&self.address.api_version()) {
+            return Arc::clone(object);
         }
-        Ok(wanted)
+        let mut shown = (**object).clone();
+        shown["apiVersion"] = json!(self.address.api_version());
+        Arc::new(shown)
     }
 
-    fn delete(&self, store: &mut Store, now: Timestamp) -> Result<(u16, Value), Failure> {
-        let mut deletion = Deletion::of(&self.body);
-        if let Some(seconds) = address::query(&self.query)("gracePeriodSeconds") {
-            deletion.grace_seconds = seconds.parse().ok();
+    fn writer(&self, part: &str) -> Writer {
+        let agent = self.user_agent.split('/').next().unwrap_or_default();
+        Writer {
+            manager: self.query.get("fieldManager").unwrap_or(agent).to_owned(),
+            api_version: self.address.api_version(),
+            subresource: part.to_owned(),
         }
-        let (resource, key) = (&self.address.resource, &self.address.key());
-        let (object, gone) = write::delete(store, resource, key, &deletion, now)?;
-        if !gone || store.kinds.facts(resource).returns_deleted {
-            return Ok((200, (*object).clone()));
-        }
-        let mut details = json!({"name": key.1, "kind": resource.plural, "uid": object["metadata"]["uid"]});
-        if !resource.group.is_empty() {
-            details["group"] = json!(resource.group);
-        }
-        let status =
-            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-        Ok((200, status))
     }
 
-    fn selector(&self) -> Selector {
-        let query = address::query(&self.query);
-        Selector::parse(query("labelSelector").as_deref(), query("fieldSelector").as_deref())
-    }
-
-    fn list(&self, store: &mut Store) -> Result<(u16, Value), Failure> {
-        let query = address::query(&self.query);
-        let limit = query("limit")
-            .and_then(|limit| limit.parse().ok())
-            .filter(|limit| *limit > 0);
-        let (page, offset) = match query("continue") {
-            Some(token) => continued(store, &token)?,
-            None => (self.find(store), 0),
-        };
-        let end = limit.map_or(page.items.len(), |limit: usize| (offset + limit).min(page.items.len()));
+    fn show(&self, store: &Store, code: u16, said: &Said, now: Timestamp) -> Response<Reply> {
+        let value = said.value();
+        if self.form == Form::Plain || value["kind"] == "Status" || self.address.subresource.is_some() {
+            return whole(code, value);
+        }
         let facts = store.kinds.facts(&self.address.resource);
-        let shown = |object: &Arc<Value>| {
-            let mut item = (**object).clone();
-            if facts.is_built_in {
-                write::fields(&mut item).retain(|field, _| field != "kind" && field != "apiVersion");
-            }
-            item
-        };
-        let items: Vec<Value> = page.items[offset..end].iter().map(shown).collect();
-        let mut metadata = json!({"resourceVersion": page.version.to_string()});
-        if !facts.is_built_in {
-            metadata["continue"] = json!("");
-        }
-        let left = page.items.len() - end;
-        if left > 0 {
-            if self.selector().is_everything() {
-                metadata["remainingItemCount"] = json!(left);
-            }
-            let token = store.identity();
-            metadata["continue"] = json!(format!("{token}.{end}"));
-            store.pages.insert(token, page);
-        }
-        let list = json!({
-            "kind": format!("{}List", facts.kind), "apiVersion": self.address.api_version(),
-            "metadata": metadata, "items": items,
-        });
-        Ok((200, list))
+        whole(code, &self.formed(&facts, value, now))
     }
 
-    fn find(&self, store: &Store) -> Pages {
-        let selector = self.selector();
-        let namespace = self.address.namespace.as_deref();
-        let chosen = |object: &&Arc<Value>| is_in(namespace, object) && selector.chooses(object);
-        Pages {
-            version: store.version,
-            items: store.all(&self.address.resource).filter(chosen).cloned().collect(),
-        }
-    }
-
-    fn watch(self, state: &Arc<Mutex<State>>) -> Response<Reply> {
-        let query = address::query(&self.query);
-        let since = query("resourceVersion").and_then(|version| version.parse().ok());
-        let timeout = query("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
-        let mut selector = self.selector();
-        if let Some(name) = &self.address.name {
-            selector = Selector::parse(None, Some(&format!("metadata.name={name}")));
-        }
-        let lines = {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let terms = Terms {
-                selector,
-                since: since.filter(|version| *version > 0),
-                lag: state.watch_lag,
+    /// An answer in the form that was asked for.
+    fn formed(&self, facts: &Facts, value: &Value, now: Timestamp) -> Value {
+        let items = value["items"].as_array().filter(|_| value["kind"] == facts.list_kind());
+        if self.form == Form::Metadata {
+            return match items {
+                Some(items) => {
+                    let items: Vec<Value> = items.iter().map(table::partial).collect();
+                    json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                        "metadata": value["metadata"], "items": items})
+                }
+                None => table::partial(value),
             };
-            watch::open(&mut state.store, &self.address, terms)
+        }
+        let layout = Layout::of(&self.address.resource, &self.address.version, facts);
+        let one = std::slice::from_ref(value);
+        let metadata = match items {
+            Some(_) => value["metadata"].clone(),
+            None => json!({"resourceVersion": value["metadata"]["resourceVersion"]}),
         };
-        let has_bookmarks = query("allowWatchBookmarks").is_some_and(|wanted| wanted == "true");
-        let promises = Promises {
-            has_bookmarks,
-            since: since.unwrap_or_default(),
-            timeout: Duration::from_secs(timeout.unwrap_or(1800)),
-        };
-        let watching = Watching::new(lines, Arc::clone(state), self.address, &promises);
-        respond(200, None, Reply::Watch(Box::new(watching)))
+        let objects = items.map_or(one, Vec::as_slice).iter();
+        layout.table(objects, &metadata, self.include(), true, now)
+    }
+
+    fn include(&self) -> Include {
+        match self.query.get("includeObject") {
+            Some("None") => Include::Nothing,
+            Some("Object") => Include::Object,
+            _ => Include::Metadata,
+        }
+    }
+
+    fn warn(&self, text: String) {
+        self.warnings.borrow_mut().push(text);
     }
 }
 
-/// The rest of a list, from where its token says.
-fn continued(store: &mut Store, token: &str) -> Result<(Pages, usize), Failure> {
-    let position = token
-        .split_once('.')
-        .and_then(|(page, offset)| Some((page.parse::<u64>().ok()?, offset.parse::<usize>().ok()?)));
-    let found = position.and_then(|(page, offset)| {
-        let page = store.pages.get(&page)?;
-        let page = Pages {
-            version: page.version,
-            items: page.items.clone(),
+fn is_review(address: &Address) -> bool {
+    let resource = &address.resource;
+    let is_it = |one: &(&str, &str, &str, &str)| (one.0, one.2) == (&*resource.group, &*resource.plural);
+    REVIEWS.iter().any(is_it)
+}
+
+fn read_body(body: &Bytes, content_type: &str, is_review: bool) -> Result<Value, Failure> {
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    if content_type == "application/vnd.kubernetes.protobuf" {
+        // Whatever is asked in a review, the answer is yes.
+        return if is_review {
+            Ok(Value::Null)
+        } else {
+            Err(Failure::unsupported_patch("application/json, application/yaml"))
         };
-        Some((page, offset))
-    });
-    found.ok_or_else(|| {
-        let message = "The provided continue parameter is too old to display a consistent list result. You can start \
-                       a new list without the continue parameter.";
-        Failure::expired(message.to_owned())
+    }
+    let json = serde_json::from_slice(body);
+    if !content_type.ends_with("yaml") {
+        return json.map_err(|error| Failure::bad_request(&error.to_string()));
+    }
+    json.or_else(|_| {
+        let text = String::from_utf8_lossy(body);
+        serde_saphyr::from_str(&text).map_err(|error| Failure::bad_request(&format!("error decoding YAML: {error}")))
     })
 }
 
-/// Which part of an object a path writes; there is no status of kinds without one.
-fn part_of(store: &Store, request: &Request, subresource: Option<&str>) -> Result<Part, Failure> {
-    match subresource {
-        None => Ok(Part::Main),
-        Some("status") if store.kinds.facts(&request.address.resource).has_status => Ok(Part::Status),
-        Some(_) => Err(Failure::page_not_found()),
-    }
+/// Who asks may do everything, and is nobody in particular.
+fn review(asked: &Value, address: &Address) -> Value {
+    let mut answer = asked.clone();
+    let kind = REVIEWS
+        .iter()
+        .find(|one| one.2 == address.resource.plural)
+        .map(|one| one.3);
+    answer["apiVersion"] = json!(address.api_version());
+    answer["kind"] = json!(kind);
+    answer["status"] = match address.resource.plural.as_str() {
+        "selfsubjectreviews" => json!({"userInfo": {"username": "system:anonymous", "groups": ["system:masters"]}}),
+        "selfsubjectrulesreviews" => {
+            json!({"incomplete": false, "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]})
+        }
+        _ => json!({"allowed": true, "reason": "everybody may do everything here"}),
+    };
+    answer
 }
 
-fn success() -> (u16, Value) {
-    (
-        201,
-        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
-    )
+fn success() -> (u16, Said) {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    (201, Said::Made(status))
 }
 
 fn whole(code: u16, body: &Value) -> Response<Reply> {
@@ -283,11 +315,23 @@ pub(crate) fn refusal(failure: &Failure) -> Response<Reply> {
     respond(failure.code, failure.retry_after(), Reply::Whole(Some(body)))
 }
 
+/// A page that is none of a resource.
+pub(crate) fn leaf(page: Page) -> Response<Reply> {
+    let (bytes, media) = match page {
+        Page::Json(value, media) => (Bytes::from(value.to_string()), media),
+        Page::Text(text) => (Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8"),
+    };
+    let mut response = respond(200, None, Reply::Whole(Some(bytes)));
+    let media = HeaderValue::from_static(media);
+    response.headers_mut().insert("content-type", media);
+    response
+}
+
 fn respond(code: u16, retry_after: Option<u64>, body: Reply) -> Response<Reply> {
     let mut response = Response::new(body);
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     let headers = response.headers_mut();
-    headers.insert("content-type", http::HeaderValue::from_static("application/json"));
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
     if let Some(seconds) = retry_after {
         headers.insert("retry-after", seconds.into());
     }

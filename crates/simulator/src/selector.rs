@@ -87,6 +87,11 @@ impl Selector {
         self.labels.iter().all(by_label) && self.fields.iter().all(by_field)
     }
 
+    /// The fields it chooses by.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|rule| rule.key.as_str())
+    }
+
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
@@ -101,6 +106,8 @@ fn field(object: &Value, path: &str) -> String {
     let found = path.split('.').try_fold(object, |value, step| value.get(step));
     match found {
         Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None if matches!(path, "spec.unschedulable" | "spec.hostNetwork") => "false".to_owned(),
+        Some(Value::Null) | None if path == "status.replicas" => "0".to_owned(),
         Some(Value::Null) | None => String::new(),
         Some(other) => other.to_string(),
     }

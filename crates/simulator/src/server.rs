@@ -24,8 +24,8 @@ use tokio::sync::{
 
 use crate::{
     Change, Failure, Fault, Logged, RequestFacts, Resource, Verb,
-    address::Key,
-    pod,
+    address::{Address, Key},
+    discovery, pod,
     reply::Reply,
     request::{self, refusal},
     store::{Backup, Store},
@@ -66,11 +66,20 @@ impl ApiServer {
     /// A client. Each is a process of its own: when a fault kills it, all its calls hang for ever, those of others do not.
     /// To be made inside a runtime.
     pub fn client(&self) -> kube_client::Client {
-        let line = Line {
+        kube_client::Client::new(self.line(false), "default")
+    }
+
+    /// What a client outside this process speaks through.
+    pub(crate) fn stranger(&self) -> Line {
+        self.line(true)
+    }
+
+    fn line(&self, is_stranger: bool) -> Line {
+        Line {
             server: self.clone(),
             is_dead: Arc::default(),
-        };
-        kube_client::Client::new(line, "default")
+            is_stranger,
+        }
     }
 
     /// What goes wrong from now on. The hook must not use the server.
@@ -263,7 +272,10 @@ impl ApiServer {
             Ok(body) => body.to_bytes(),
             Err(error) => return Some(Err(std::io::Error::other(error.to_string()))),
         };
-        let request = match request::Request::read(&head, &body) {
+        if let Some(page) = self.page(&head) {
+            return Some(Ok(request::leaf(page)));
+        }
+        let request = match request::Request::read(&head, &body, line.is_stranger) {
             Ok(request) => request,
             Err(failure) => return Some(Ok(refusal(&failure))),
         };
@@ -293,10 +305,19 @@ impl ApiServer {
         }
     }
 
+    /// What is asked for, if it is none of a resource.
+    fn page(&self, head: &Parts) -> Option<discovery::Page> {
+        if head.method != http::Method::GET || Address::parse(head.uri.path()).is_some() {
+            return None;
+        }
+        let accept = head.headers.get("accept").and_then(|value| value.to_str().ok());
+        discovery::page(&self.lock().store.kinds, head.uri.path(), accept.unwrap_or_default())
+    }
+
     fn apply(&self, head: &Parts, request: request::Request) -> Response<Reply> {
         let verb = request.verb;
         let now = self.now();
-        let mut response = request.serve(&self.state, now);
+        let mut response = request.serve(&self.state, &self.clock);
         let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
         if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
             response.headers_mut().insert(http::header::DATE, date);
@@ -325,9 +346,10 @@ fn split(key: &str) -> Key {
 
 /// What one client speaks through.
 #[derive(Clone)]
-struct Line {
+pub(crate) struct Line {
     server: ApiServer,
     is_dead: Arc<AtomicBool>,
+    is_stranger: bool,
 }
 
 impl Line {

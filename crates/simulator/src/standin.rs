@@ -2,16 +2,27 @@
 //! budgets and collects what has lost its owner. Each can be switched off.
 
 mod budget;
+mod cron;
+mod daemon;
+mod deployment;
+mod furniture;
 mod garbage;
+mod job;
 mod kubelet;
+mod lifecycle;
 mod replica;
 mod scheduler;
+mod stateful;
+mod taint;
+mod volume;
+mod workload;
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinSet};
 
+use self::lifecycle::Silent;
 use crate::{ApiServer, Change, Resource};
 
 /// Who stands in for whom.
@@ -32,6 +43,20 @@ pub struct Standins {
     pub budgets: bool,
     /// The garbage collectors: of what has lost its owner, and of pods whose node is gone.
     pub garbage: bool,
+    /// The controllers of Deployments, StatefulSets and DaemonSets; ReplicaSets tell of their pods, too.
+    pub workloads: bool,
+    /// The controllers of Jobs and CronJobs. Pods of Jobs succeed after running this long, or for as many seconds as
+    /// their annotation `simulator/run-seconds` says.
+    pub jobs_run_for: Option<Duration>,
+    /// The life cycle of nodes: one whose kubelet has stopped ([`Running::stop_kubelet`]) is unknown after this long;
+    /// taints follow the condition, and pods leave nodes whose taints they do not tolerate.
+    pub node_patience: Option<Duration>,
+    /// The binder of volumes and their attachment.
+    pub volumes: bool,
+    /// Namespaces, service accounts and priority classes that every cluster has.
+    pub furniture: bool,
+    /// Nodes and pods show what only people read: versions, addresses, containers.
+    pub details: bool,
 }
 
 impl Default for Standins {
@@ -44,6 +69,12 @@ impl Default for Standins {
             replica_sets: true,
             budgets: true,
             garbage: true,
+            workloads: false,
+            jobs_run_for: None,
+            node_patience: None,
+            volumes: false,
+            furniture: false,
+            details: false,
         }
     }
 }
@@ -52,24 +83,66 @@ impl Default for Standins {
 #[derive(Debug)]
 pub struct Running {
     _tasks: JoinSet<()>,
+    silent: Silent,
+}
+
+impl Running {
+    /// Stops the kubelet of a node, as when its machine dies: nothing on it begins or ends, and after a while the life
+    /// cycle notices.
+    pub fn stop_kubelet(&self, node: &str) {
+        self.silent.set(node, true);
+    }
+
+    /// Starts it again.
+    pub fn start_kubelet(&self, node: &str) {
+        self.silent.set(node, false);
+    }
 }
 
 impl Standins {
+    /// Everybody: the cluster that people expect. The default is what tests of controllers need, and quicker.
+    pub fn all() -> Self {
+        Self {
+            workloads: true,
+            jobs_run_for: Some(Duration::from_secs(30)),
+            node_patience: Some(Duration::from_secs(50)),
+            volumes: true,
+            furniture: true,
+            details: true,
+            ..Self::default()
+        }
+    }
+
     /// Sets them to work.
     pub fn start(&self, server: &ApiServer) -> Running {
         let mut tasks = JoinSet::new();
+        let silent = Silent::default();
+        if self.furniture {
+            furniture::put(server);
+            tasks.spawn(furniture::keep(server.clone()));
+        }
         if let Some(after) = self.node_ready_after {
-            tasks.spawn(kubelet::join(server.clone(), after));
+            tasks.spawn(kubelet::join(server.clone(), after, silent.clone(), self.details));
         }
         if let Some(after) = self.pod_runs_after {
-            tasks.spawn(kubelet::run(server.clone(), after));
+            tasks.spawn(kubelet::run(server.clone(), after, silent.clone(), self.details));
         }
-        tasks.spawn(kubelet::end(server.clone(), self.pod_ends_after));
+        tasks.spawn(kubelet::end(server.clone(), self.pod_ends_after, silent.clone()));
         if self.scheduler {
             tasks.spawn(scheduler::schedule(server.clone()));
         }
         if self.replica_sets {
-            tasks.spawn(replica::replace(server.clone()));
+            tasks.spawn(replica::replace(server.clone(), self.workloads));
+        }
+        if self.workloads {
+            tasks.spawn(deployment::roll(server.clone()));
+            tasks.spawn(stateful::number(server.clone()));
+            tasks.spawn(daemon::spread(server.clone()));
+        }
+        if let Some(time) = self.jobs_run_for {
+            tasks.spawn(job::work(server.clone()));
+            tasks.spawn(job::succeed(server.clone(), time));
+            tasks.spawn(job::start_in_time(server.clone()));
         }
         if self.budgets {
             tasks.spawn(budget::count(server.clone()));
@@ -78,7 +151,16 @@ impl Standins {
             tasks.spawn(garbage::collect(server.clone()));
             tasks.spawn(garbage::collect_pods(server.clone()));
         }
-        Running { _tasks: tasks }
+        if let Some(patience) = self.node_patience {
+            tasks.spawn(lifecycle::listen(server.clone(), silent.clone(), patience));
+            tasks.spawn(lifecycle::taint(server.clone()));
+            tasks.spawn(taint::evict(server.clone()));
+        }
+        if self.volumes {
+            tasks.spawn(volume::bind(server.clone()));
+            tasks.spawn(volume::attach(server.clone()));
+        }
+        Running { _tasks: tasks, silent }
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Store {
     pub(crate) watchers: Vec<Watcher>,
     pub(crate) listeners: Vec<UnboundedSender<Change>>,
     pub(crate) pages: BTreeMap<u64, Pages>,
+    /// Whether writes are only for show.
+    pub(crate) is_rehearsal: bool,
 }
 
 impl Default for Store {
@@ -78,6 +80,7 @@ impl Default for Store {
             watchers: Vec::new(),
             listeners: Vec::new(),
             pages: BTreeMap::new(),
+            is_rehearsal: false,
         }
     }
 }
@@ -101,6 +104,12 @@ impl Store {
         self.objects.values().flat_map(BTreeMap::values)
     }
 
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Resource, &Key, &Arc<Value>)> {
+        self.objects
+            .iter()
+            .flat_map(|(resource, objects)| objects.iter().map(move |(key, object)| (resource, key, object)))
+    }
+
     /// A number that nothing else has.
     pub(crate) fn identity(&mut self) -> u64 {
         self.identities += 1;
@@ -109,6 +118,9 @@ impl Store {
 
     /// Writes an object as it is given, under a new version.
     pub(crate) fn put(&mut self, resource: &Resource, key: Key, mut object: Value) -> Arc<Value> {
+        if self.is_rehearsal {
+            return Arc::new(object);
+        }
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Arc::new(object);
@@ -125,6 +137,9 @@ impl Store {
 
     /// Takes an object out; `last` is what its watchers are shown.
     pub(crate) fn remove(&mut self, resource: &Resource, key: &Key, mut last: Value) -> Arc<Value> {
+        if self.is_rehearsal {
+            return Arc::new(last);
+        }
         self.version += 1;
         last["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let last = Arc::new(last);
@@ -158,6 +173,29 @@ impl Store {
             return Err(Failure::expired(message));
         }
         Ok(self.history.iter().filter(move |change| change.version > version))
+    }
+
+    /// The objects of a kind as they were at a version.
+    pub(crate) fn at(&self, resource: &Resource, version: u64) -> Result<Vec<Arc<Value>>, Failure> {
+        let key = |object: &Value| {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            (text("namespace"), text("name"))
+        };
+        let since: Vec<&Change> = self
+            .since(version)?
+            .filter(|change| change.resource == *resource)
+            .collect();
+        let mut objects: BTreeMap<Key, Arc<Value>> = self
+            .all(resource)
+            .map(|object| (key(object), Arc::clone(object)))
+            .collect();
+        for change in since.into_iter().rev() {
+            match &change.before {
+                Some(before) => objects.insert(key(before), Arc::clone(before)),
+                None => objects.remove(&key(&change.object)),
+            };
+        }
+        Ok(objects.into_values().collect())
     }
 
     pub(crate) fn backup(&self) -> Backup {

@@ -1,15 +1,29 @@
 //! Who is told of which changes, and in which words.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     time::Instant,
 };
 
-use crate::{Change, Event, Failure, Resource, address::Address, selector::Selector, store::Store};
+use crate::{
+    Change, Event, Failure, Resource,
+    address::Address,
+    selector::Selector,
+    store::Store,
+    table::{self, Include, Layout},
+};
 
 /// A line of a watch, and when its reader sees it.
 pub(crate) type Line = (Instant, Bytes);
@@ -24,6 +38,54 @@ pub(crate) struct Watcher {
     lag: Duration,
     /// What is not newer than this it has seen.
     since: u64,
+    view: View,
+}
+
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// In which form objects are told of.
+#[derive(Default)]
+pub(crate) enum View {
+    #[default]
+    Whole,
+    Metadata,
+    Table(Box<Rows>),
+}
+
+/// A table that grows by a row at a time.
+pub(crate) struct Rows {
+    layout: Layout,
+    include: Include,
+    clock: Clock,
+    has_begun: AtomicBool,
+}
+
+impl View {
+    pub(crate) fn table(layout: Layout, include: Include, clock: Clock) -> Self {
+        Self::Table(Box::new(Rows {
+            layout,
+            include,
+            clock,
+            has_begun: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Whole => "Whole",
+            Self::Metadata => "Metadata",
+            Self::Table(_) => "Table",
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(rename = "type")]
+    word: &'a str,
+    object: &'a Value,
 }
 
 impl Watcher {
@@ -33,8 +95,8 @@ impl Watcher {
             return !self.lines.is_closed();
         }
         match self.word(change) {
-            Some("DELETED") => self.send(&json!({"type": "DELETED", "object": last_seen(change)})),
-            Some(word) => self.send(&json!({"type": word, "object": &*change.object})),
+            Some("DELETED") => self.send("DELETED", &last_seen(change)),
+            Some(word) => self.send(word, &change.object),
             None => !self.lines.is_closed(),
         }
     }
@@ -56,9 +118,27 @@ impl Watcher {
         is_in(self.namespace.as_deref(), object) && self.selector.chooses(object)
     }
 
-    fn send(&self, line: &Value) -> bool {
-        let mut text = line.to_string();
-        text.push('\n');
+    fn send(&self, word: &str, object: &Value) -> bool {
+        match &self.view {
+            View::Whole => self.write(word, object),
+            View::Metadata => self.write(word, &table::partial(object)),
+            View::Table(rows) => {
+                let is_first = !rows.has_begun.swap(true, Ordering::Relaxed);
+                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                let one = std::iter::once(object);
+                let table = rows
+                    .layout
+                    .table(one, &metadata, rows.include, is_first, (rows.clock)());
+                self.write(word, &table)
+            }
+        }
+    }
+
+    fn write(&self, word: &str, object: &Value) -> bool {
+        let Ok(mut text) = serde_json::to_vec(&Told { word, object }) else {
+            return false;
+        };
+        text.push(b'\n');
         self.lines.send((Instant::now() + self.lag, Bytes::from(text))).is_ok()
     }
 }
@@ -87,6 +167,9 @@ pub(crate) struct Terms {
     /// Where to begin; none begins with everything there is.
     pub(crate) since: Option<u64>,
     pub(crate) lag: Duration,
+    pub(crate) view: View,
+    /// Whether a bookmark says where what was there ends and what happens begins.
+    pub(crate) tells_of_start: bool,
 }
 
 /// Begins a watch.
@@ -99,11 +182,21 @@ pub(crate) fn open(store: &mut Store, address: &Address, terms: Terms) -> Unboun
         lines,
         lag: terms.lag,
         since: terms.since.unwrap_or_default(),
+        view: terms.view,
     };
     match begin(store, &watcher, terms.since) {
-        Ok(()) => store.watchers.push(watcher),
+        Ok(()) => {
+            if terms.tells_of_start {
+                let facts = store.kinds.facts(&address.resource);
+                let start = json!({"kind": facts.kind, "apiVersion": address.api_version(), "metadata": {
+                    "resourceVersion": store.version.to_string(), "creationTimestamp": null,
+                    "annotations": {"k8s.io/initial-events-end": "true"}}});
+                watcher.write("BOOKMARK", &start);
+            }
+            store.watchers.push(watcher);
+        }
         Err(failure) => {
-            watcher.send(&json!({"type": "ERROR", "object": failure.status()}));
+            watcher.write("ERROR", &failure.status());
         }
     }
     received
@@ -117,7 +210,7 @@ fn begin(store: &Store, watcher: &Watcher, since: Option<u64>) -> Result<(), Fai
         return Ok(());
     }
     for object in store.all(&watcher.resource).filter(|object| watcher.chooses(object)) {
-        watcher.send(&json!({"type": "ADDED", "object": &**object}));
+        watcher.send("ADDED", object);
     }
     Ok(())
 }
@@ -127,9 +220,9 @@ pub(crate) fn bookmark(store: &Store, address: &Address, since: u64) -> Option<B
     if store.version <= since {
         return None;
     }
-    let kind = store.kinds.facts(&address.resource).kind;
+    let facts = store.kinds.facts(&address.resource);
     let line = json!({"type": "BOOKMARK", "object": {
-        "kind": kind, "apiVersion": address.api_version(),
+        "kind": facts.kind, "apiVersion": address.api_version(),
         "metadata": {"resourceVersion": store.version.to_string(), "creationTimestamp": null},
     }});
     Some(Bytes::from(format!("{line}\n")))

@@ -5,7 +5,14 @@ use std::sync::Arc;
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Map, Value, json};
 
-use crate::{Failure, Resource, address::Key, kind::Facts, pod, store::Store};
+use crate::{
+    Failure, Resource,
+    address::Key,
+    definition::{self, Definition, definitions},
+    kind::Facts,
+    pod,
+    store::Store,
+};
 
 /// Who creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +43,24 @@ pub(crate) fn time(at: Timestamp) -> Value {
 /// Creates an object.
 pub(crate) fn create(
     store: &mut Store,
+    named: (&Resource, &str),
+    namespace: &str,
+    object: Value,
+    origin: Origin,
+    now: Timestamp,
+) -> Result<Arc<Value>, Failure> {
+    create_checked(store, named, namespace, object, origin, now, |_, _| Ok(()))
+}
+
+/// Creates an object once it is checked, and perhaps annotated.
+pub(crate) fn create_checked(
+    store: &mut Store,
     (resource, api_version): (&Resource, &str),
     namespace: &str,
     mut object: Value,
     origin: Origin,
     now: Timestamp,
+    check: impl FnOnce(&mut Value, &Value) -> Result<(), Failure>,
 ) -> Result<Arc<Value>, Failure> {
     drop_nulls(&mut object);
     let kind = object["kind"].as_str().unwrap_or(&resource.plural).to_owned();
@@ -54,9 +74,6 @@ pub(crate) fn create(
     }
     let name = name(store, &object, resource, &facts)?;
     let key = (namespace.to_owned(), name);
-    if store.find(resource, &key).is_some() {
-        return Err(Failure::already_exists(resource, &key));
-    }
     object["apiVersion"] = json!(api_version);
     object["kind"] = json!(facts.kind);
     stamp(store, &mut object, &key, &facts, now);
@@ -76,8 +93,59 @@ pub(crate) fn create(
     if *resource == Resource::new("", "namespaces") && object["status"].is_null() {
         object["status"] = json!({"phase": "Active"});
     }
+    if origin == Origin::Request && *resource == Resource::new("", "namespaces") {
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(key.1);
+    }
+    if *resource == definitions() {
+        definition::accept(&mut object, &time(now));
+    }
     drop_empty(&mut object);
+    check(&mut object, &Value::Null)?;
+    if store.find(resource, &key).is_some() {
+        return Err(Failure::already_exists(resource, &key));
+    }
+    redefine(store, resource, &object);
     Ok(store.put(resource, key, object))
+}
+
+/// A definition changes what is served.
+fn redefine(store: &mut Store, resource: &Resource, object: &Value) {
+    if *resource == definitions() && !store.is_rehearsal {
+        store.kinds.define(Definition::read(object));
+    }
+}
+
+/// What a definition defined goes with it.
+fn undefine(store: &mut Store, object: &Value, now: Timestamp) {
+    let gone = Definition::read(object).resource;
+    let keys: Vec<Key> = store
+        .all(&gone)
+        .map(|object| {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            (text("namespace"), text("name"))
+        })
+        .collect();
+    for key in keys {
+        let _ = delete(store, &gone, &key, &Deletion::default(), now);
+    }
+    store.kinds.undefine(&gone);
+}
+
+/// Takes an owner off everything it owns, so that nothing goes with it.
+pub(crate) fn orphan(store: &mut Store, owner: &str) {
+    let mut owned = Vec::new();
+    for (resource, key, object) in store.entries() {
+        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        if owners.into_iter().any(|one| one["uid"] == owner) {
+            owned.push((resource.clone(), key.clone(), (**object).clone()));
+        }
+    }
+    for (resource, key, mut object) in owned {
+        if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
+            owners.retain(|one| one["uid"] != owner);
+        }
+        let _ = update(store, &resource, &key, Part::Whole, object);
+    }
 }
 
 /// Admission: no pod goes to a new node before its life cycle says that it is ready.
@@ -153,7 +221,19 @@ pub(crate) fn update(
     resource: &Resource,
     key: &Key,
     part: Part,
+    wanted: Value,
+) -> Result<Arc<Value>, Failure> {
+    update_checked(store, resource, key, part, wanted, |_, _| Ok(()))
+}
+
+/// Changes a part of an object once the change is checked, and perhaps annotated.
+pub(crate) fn update_checked(
+    store: &mut Store,
+    resource: &Resource,
+    key: &Key,
+    part: Part,
     mut wanted: Value,
+    check: impl FnOnce(&mut Value, &Value) -> Result<(), Failure>,
 ) -> Result<Arc<Value>, Failure> {
     let before = Arc::clone(store.get(resource, key)?);
     let facts = store.kinds.facts(resource);
@@ -163,15 +243,17 @@ pub(crate) fn update(
     keep_identity(&before, &mut after);
     drop_empty(&mut after);
     no_new_finalizers(resource, key, &facts, &before, &after)?;
-    if facts.has_generation && substance(&before) != substance(&after) {
+    if facts.has_generation && differs_in_substance(&before, &after) {
         bump_generation(&mut after);
     }
+    check(&mut after, &before)?;
     if after == *before {
         return Ok(before);
     }
     if is_over(&after) {
         return Ok(store.remove(resource, key, after));
     }
+    redefine(store, resource, &after);
     Ok(store.put(resource, key.clone(), after))
 }
 
@@ -242,6 +324,9 @@ fn keep_identity(before: &Value, after: &mut Value) {
             None => metadata.remove(field),
         };
     }
+    if let Some(owners) = before["metadata"].get("managedFields") {
+        metadata.entry("managedFields").or_insert_with(|| owners.clone());
+    }
 }
 
 fn no_new_finalizers(
@@ -283,12 +368,20 @@ fn finalizers(object: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What a generation counts changes of.
-fn substance(object: &Value) -> Map<String, Value> {
-    let mut substance = object.as_object().cloned().unwrap_or_default();
-    substance.remove("metadata");
-    substance.remove("status");
-    substance
+/// Whether objects differ in what a generation counts changes of.
+fn differs_in_substance(before: &Value, after: &Value) -> bool {
+    let counts = |field: &str| field != "metadata" && field != "status";
+    let fields = |object: &Value| {
+        object
+            .as_object()
+            .map_or(0, |fields| fields.keys().filter(|key| counts(key)).count())
+    };
+    let mut all = after
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(field, _)| counts(field));
+    fields(before) != fields(after) || all.any(|(field, value)| before.get(field) != Some(value))
 }
 
 fn bump_generation(object: &mut Value) {
@@ -351,6 +444,9 @@ pub(crate) fn delete(
         bump_generation(&mut after);
     }
     if is_over(&after) {
+        if *resource == definitions() && !store.is_rehearsal {
+            undefine(store, &before, now);
+        }
         // Only what ends gracefully shows that it was ending.
         let last = if is_pod { after } else { (*before).clone() };
         return Ok((store.remove(resource, key, last), true));
@@ -396,7 +492,7 @@ pub(crate) fn fields(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());

@@ -29,7 +29,11 @@ use super::{
     foresight::Foresight,
     in_flight, is_managed, listed, nominated, tell, zone,
 };
-use crate::{Cluster, Controller, Next, Problem, steering::hint};
+use crate::{
+    Cluster, Controller, Next, Problem,
+    mutation::{self, Mutation},
+    steering::hint,
+};
 
 /// Plans for pods without a place, and creates what the plan asks for.
 #[derive(Debug, Default)]
@@ -104,6 +108,9 @@ impl Controller for Provisioner {
     }
 
     async fn reconcile(&self, cluster: &Cluster, _: &&'static str) -> Result<Next, Problem> {
+        if mutation::has(Mutation::IgnoresPods) {
+            return Ok(Next::Change);
+        }
         let missing = self.missing(cluster);
         if !missing.is_empty() {
             tracing::debug!(kinds = ?missing, "waiting for kinds to be listed");
@@ -187,10 +194,24 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
             left_out.push(pool.metadata.key());
         }
     }
+    if mutation::has(Mutation::IgnoresLimits) {
+        return without_limits(snapshot);
+    }
     if left_out.is_empty() {
         return snapshot.clone();
     }
     snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(left_out))
+}
+
+/// The snapshot in which pools have no limits.
+fn without_limits(snapshot: &Snapshot) -> Snapshot {
+    let pools = snapshot.objects().node_pools.iter().map(|pool| {
+        let mut pool = NodePool::clone(pool);
+        pool.spec.limits = model::resources::ResourceList::default();
+        Arc::new(pool)
+    });
+    let pools: Vec<_> = pools.collect();
+    snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.with(pools))
 }
 
 /// Plans and decides.
@@ -210,9 +231,16 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
         "deleting-pods" = moving,
         "computing scheduling decision for provisionable pod(s)"
     );
-    let snapshot = in_flight::counted(snapshot);
+    let snapshot = if mutation::has(Mutation::ForgetsInFlight) {
+        snapshot.overlaid(|objects| objects.node_claims = model::snapshot::Table::default())
+    } else {
+        in_flight::counted(snapshot)
+    };
     let (plan, dropped) = planned(&snapshot, manner, warm);
     let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
+    if mutation::has(Mutation::SaysNothing) {
+        steps.retain(|step| !matches!(step, Step::Refuse(_)));
+    }
     if manner.steering >= Steering::Nominate {
         let hints = hint::worthwhile(&snapshot, &plan);
         steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));

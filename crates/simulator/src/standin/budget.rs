@@ -85,7 +85,8 @@ fn still_disrupted(budget: &Value, covered: &[&Arc<Value>]) -> BTreeMap<String, 
 
 /// How many pods there should be: what their ReplicaSets ask for, and those that have none.
 fn expected(server: &ApiServer, covered: &[&Arc<Value>]) -> usize {
-    let sets = server.list("ReplicaSet");
+    let mut sets = server.all(&Resource::new("apps", "replicasets"));
+    sets.extend(server.all(&Resource::new("apps", "statefulsets")));
     let mut wanted: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in covered {
         let owner = text(pod, "/metadata/ownerReferences/0/uid");

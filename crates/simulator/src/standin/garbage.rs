@@ -1,6 +1,10 @@
 //! What has lost its owner goes, and so do pods whose node is gone.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -8,31 +12,85 @@ use tokio::task::JoinSet;
 use super::{News, key, nodes, text};
 use crate::{ApiServer, Event};
 
-/// Deletes what has lost all its owners.
-pub(super) async fn collect(server: ApiServer) {
-    let mut changes = server.changes();
-    orphans(&server);
-    while let Some(change) = changes.recv().await {
-        let has_owners = change.object["metadata"]["ownerReferences"].is_array();
-        if change.event == Event::Deleted || has_owners {
-            while changes.try_recv().is_ok() {}
-            orphans(&server);
+/// Who is there, and who is owned by whom.
+#[derive(Default)]
+struct Owners {
+    alive: BTreeSet<String>,
+    /// By owner: what it owns, by identity.
+    owned: BTreeMap<String, BTreeMap<String, Arc<Value>>>,
+}
+
+impl Owners {
+    fn learn(&mut self, object: &Arc<Value>) {
+        let uid = text(object, "/metadata/uid");
+        self.alive.insert(uid.to_owned());
+        for owner in owners(object) {
+            let owned = self.owned.entry(text(owner, "/uid").to_owned()).or_default();
+            owned.insert(uid.to_owned(), Arc::clone(object));
         }
+    }
+
+    /// Forgets an object, and tells what it owned.
+    fn forget(&mut self, object: &Value) -> Vec<Arc<Value>> {
+        let uid = text(object, "/metadata/uid");
+        self.alive.remove(uid);
+        for owner in owners(object) {
+            if let Some(owned) = self.owned.get_mut(text(owner, "/uid")) {
+                owned.remove(uid);
+            }
+        }
+        let owned = self.owned.remove(uid).unwrap_or_default();
+        owned.into_values().collect()
+    }
+
+    /// Whether an object has had owners, and has none now.
+    fn has_lost(&self, object: &Value) -> bool {
+        let mut owners = owners(object).peekable();
+        owners.peek().is_some() && !owners.any(|owner| self.alive.contains(text(owner, "/uid")))
     }
 }
 
-fn orphans(server: &ApiServer) {
+fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+/// Deletes what has lost all its owners.
+pub(super) async fn collect(server: ApiServer) {
+    let mut changes = server.changes();
+    let mut known = Owners::default();
     let everything = server.everything();
-    let alive: BTreeSet<&str> = everything.iter().map(|object| text(object, "/metadata/uid")).collect();
-    let is_orphan = |object: &Value| {
-        let owners = object["metadata"]["ownerReferences"].as_array();
-        owners.is_some_and(|owners| !owners.iter().any(|owner| alive.contains(text(owner, "/uid"))))
-    };
-    for object in everything
-        .iter()
-        .filter(|object| !super::is_deleting(object) && is_orphan(object))
-    {
-        let _ = server.delete(text(object, "/kind"), &key(object));
+    everything.iter().for_each(|object| known.learn(object));
+    everything.iter().for_each(|object| sweep(&server, &known, object));
+    while let Some(change) = changes.recv().await {
+        // What happens at once is judged together: an owner may come with what it owns.
+        let mut suspects = Vec::new();
+        let mut next = Some(change);
+        while let Some(change) = next {
+            if change.event == Event::Deleted {
+                suspects.extend(known.forget(&change.object));
+            } else {
+                known.learn(&change.object);
+                if owners(&change.object).next().is_some() {
+                    suspects.push(change.object);
+                }
+            }
+            next = changes.try_recv().ok();
+        }
+        suspects.iter().for_each(|object| sweep(&server, &known, object));
+    }
+}
+
+fn sweep(server: &ApiServer, known: &Owners, object: &Value) {
+    let is_alive = known.alive.contains(text(object, "/metadata/uid"));
+    if is_alive && known.has_lost(object) {
+        let (kind, key) = (text(object, "/kind"), key(object));
+        // Perhaps it has changed, or is another one by now.
+        let now = server
+            .get(kind, &key)
+            .filter(|now| now["metadata"]["uid"] == object["metadata"]["uid"]);
+        if now.is_some_and(|now| !super::is_deleting(&now) && known.has_lost(&now)) {
+            let _ = server.delete(kind, &key);
+        }
     }
 }
 

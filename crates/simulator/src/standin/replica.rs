@@ -2,47 +2,49 @@
 
 use serde_json::{Value, json};
 
-use super::{News, is_deleting, key, pods, text};
+use super::{
+    News, is_deleting, key, pods,
+    workload::{Owned, new_pod, ready, surplus, tell, whole},
+};
 use crate::{ApiServer, Resource};
 
-/// Creates what is missing and deletes what is too much.
-pub(super) async fn replace(server: ApiServer) {
+/// Creates what is missing and deletes what is too much; tells of it in the status if somebody reads that.
+pub(super) async fn replace(server: ApiServer, tells: bool) {
     let sets = Resource::new("apps", "replicasets");
     let mut news = News::of(&server);
     while news.next(&[pods(), sets.clone()]).await.is_some() {
+        let owned = Owned::of(&server);
         for set in server.all(&sets).iter().filter(|set| !is_deleting(set)) {
-            reconcile(&server, set);
+            reconcile(&server, set, &owned, tells);
         }
     }
 }
 
-fn reconcile(server: &ApiServer, set: &Value) {
-    let wanted = set["spec"]["replicas"].as_u64().unwrap_or(1);
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let is_over = |pod: &Value| is_deleting(pod) || matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
-    let there: Vec<_> = server.all(&pods());
-    let own: Vec<_> = there
-        .iter()
-        .filter(|pod| text(pod, "/metadata/ownerReferences/0/uid") == text(set, "/metadata/uid") && !is_over(pod))
-        .collect();
+fn reconcile(server: &ApiServer, set: &Value, owned: &Owned, tells: bool) {
+    let wanted = whole(set, "/spec/replicas", 1);
+    let own = owned.alive(set);
     for _ in own.len()..wanted {
-        let _ = server.create(new_pod(set));
+        let _ = server.create(new_pod(set, &set["spec"]["template"]));
     }
-    for pod in own.iter().skip(wanted) {
-        let _ = server.delete("Pod", &key(pod));
+    if own.len() > wanted {
+        let gone = if tells {
+            surplus(own.clone(), wanted)
+        } else {
+            own[wanted..].to_vec()
+        };
+        for pod in gone {
+            let _ = server.delete("Pod", &key(&pod));
+        }
     }
-}
-
-fn new_pod(set: &Value) -> Value {
-    let template = &set["spec"]["template"];
-    let owner = json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set["metadata"]["name"], "uid": set["metadata"]["uid"],
-        "controller": true, "blockOwnerDeletion": true,
-    });
-    let mut pod =
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]});
-    pod["metadata"]["generateName"] = json!(format!("{}-", text(set, "/metadata/name")));
-    pod["metadata"]["namespace"] = set["metadata"]["namespace"].clone();
-    pod["metadata"]["ownerReferences"] = json!([owner]);
-    pod
+    if tells {
+        let (count, ready) = (own.len(), ready(&own));
+        let status = [
+            ("replicas", json!(count)),
+            ("fullyLabeledReplicas", json!(count)),
+            ("readyReplicas", json!(ready)),
+            ("availableReplicas", json!(ready)),
+            ("observedGeneration", set["metadata"]["generation"].clone()),
+        ];
+        tell(server, set, &status, &[]);
+    }
 }

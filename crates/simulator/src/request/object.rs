@@ -1,0 +1,372 @@
+//! Whole objects: created, changed, applied, deleted.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Answer, Request, Said};
+use crate::{
+    Failure, Resource,
+    address::Key,
+    apply::{self, Writer},
+    builtin, complete,
+    kind::Facts,
+    metadata, patch,
+    schema::Schema,
+    store::Store,
+    write::{self, Deletion, Origin, Part},
+};
+
+/// What accepts patches of a kind.
+const PATCHES: &str = "application/json-patch+json, application/merge-patch+json";
+
+/// What a kind of object must be like. Objects of built-in kinds are looked at only when strangers bring them.
+pub(super) fn schema<'a>(
+    facts: &'a Facts,
+    resource: &Resource,
+    version: &str,
+    is_stranger: bool,
+) -> Option<&'a Schema> {
+    match &facts.definition {
+        Some(definition) => definition.version(version).map(|version| &version.schema),
+        None if is_stranger && facts.is_built_in => builtin::schema(resource),
+        None => None,
+    }
+}
+
+impl Request {
+    pub(super) fn create(&self, store: &mut Store, now: Timestamp) -> Answer {
+        let mut object = self.body.clone();
+        self.decode(store, &mut object)?;
+        self.create_decoded(store, object, None, now)
+    }
+
+    fn create_decoded(&self, store: &mut Store, object: Value, applier: Option<&Writer>, now: Timestamp) -> Answer {
+        let (resource, namespace) = (&self.address.resource, self.address.key().0);
+        if self.is_stranger {
+            lives(store, &namespace)?;
+        }
+        let facts = store.kinds.facts(resource);
+        let schema = schema(&facts, resource, &self.address.version, self.is_stranger);
+        let api_version = self.address.api_version();
+        let check = |object: &mut Value, _: &Value| {
+            self.check(&facts, schema, object, None)?;
+            if self.is_stranger && applier.is_none() {
+                apply::note_update(&Value::Null, object, &self.writer(""), schema, now);
+            }
+            Ok(())
+        };
+        let named = (resource, api_version.as_str());
+        let created = write::create_checked(store, named, &namespace, object, Origin::Request, now, check)?;
+        Ok((201, Said::Kept(created)))
+    }
+
+    pub(super) fn update(&self, store: &mut Store, now: Timestamp) -> Answer {
+        let mut wanted = self.body.clone();
+        self.decode(store, &mut wanted)?;
+        self.names_match(&wanted)?;
+        let updated = self.write(store, Part::Main, wanted, now)?;
+        Ok((200, Said::Kept(self.as_asked(store, &updated))))
+    }
+
+    /// The name of an object that replaces another is that of the path.
+    fn names_match(&self, wanted: &Value) -> Result<(), Failure> {
+        let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+        let asked = self.address.name.as_deref().unwrap_or_default();
+        if !name.is_empty() && name != asked {
+            return Err(Failure::bad_request(&format!(
+                "the name of the object ({name}) does not match the name on the URL ({asked})"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn patch(&self, store: &mut Store, now: Timestamp) -> Answer {
+        if self.content_type == "application/apply-patch+yaml" {
+            return self.apply(store, Part::Main, now);
+        }
+        let mut wanted = self.patched(store)?;
+        self.decode(store, &mut wanted)?;
+        let patched = self.write(store, Part::Main, wanted, now)?;
+        Ok((200, Said::Kept(self.as_asked(store, &patched))))
+    }
+
+    /// The object as a patch would have it.
+    pub(super) fn patched(&self, store: &Store) -> Result<Value, Failure> {
+        let is_built_in = store.kinds.facts(&self.address.resource).is_built_in;
+        let found = store.get(&self.address.resource, &self.address.key())?;
+        let mut wanted = (**found).clone();
+        wanted["apiVersion"] = json!(self.address.api_version());
+        self.patch_value(&mut wanted, is_built_in)?;
+        Ok(wanted)
+    }
+
+    pub(super) fn patch_value(&self, value: &mut Value, is_built_in: bool) -> Result<(), Failure> {
+        match self.content_type.as_str() {
+            "application/merge-patch+json" => patch::merge(value, &self.body),
+            "application/json-patch+json" => patch::json(value, &self.body)?,
+            "application/strategic-merge-patch+json" if is_built_in => patch::strategic(value, &self.body),
+            _ => {
+                let strategic = if is_built_in {
+                    ", application/strategic-merge-patch+json"
+                } else {
+                    ""
+                };
+                return Err(Failure::unsupported_patch(&format!(
+                    "{PATCHES}{strategic}, application/apply-patch+yaml"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Server-side apply: creates what is not there.
+    pub(super) fn apply(&self, store: &mut Store, part: Part, now: Timestamp) -> Answer {
+        let subresource = self.address.subresource.as_deref().unwrap_or_default();
+        if self.query.get("fieldManager").is_none() {
+            return Err(Failure::refused(
+                "meta.k8s.io",
+                "PatchOptions",
+                "",
+                &[crate::schema::Problem::required(
+                    "fieldManager",
+                    "is required for apply patch",
+                )],
+            ));
+        }
+        let mut config = self.body.clone();
+        if config["metadata"]
+            .get("managedFields")
+            .is_some_and(|said| *said != json!([]))
+        {
+            return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        self.decode_part(store, &mut config)?;
+        let (resource, key) = (&self.address.resource, self.address.key());
+        let live = store.find(resource, &key).cloned();
+        let facts = store.kinds.facts(resource);
+        let schema = schema(&facts, resource, &self.address.version, true);
+        let writer = self.writer(subresource);
+        let before = live.as_deref().cloned().unwrap_or_default();
+        if live.is_none() && part == Part::Status {
+            return Err(Failure::not_found(resource, &key));
+        }
+        if part == Part::Status {
+            write::fields(&mut config)
+                .retain(|field, _| ["apiVersion", "kind", "metadata", "status"].contains(&&**field));
+        } else if facts.has_status {
+            write::fields(&mut config).remove("status");
+        }
+        let force = self.query.is_set("force");
+        let mut wanted = apply::apply(&before, &config, &writer, force, schema, now)?;
+        if live.is_none() {
+            wanted["metadata"]["name"] = json!(key.1);
+            self.default(&facts, schema, &mut wanted);
+            return self.create_decoded(store, wanted, Some(&writer), now);
+        }
+        self.default(&facts, schema, &mut wanted);
+        let check = |after: &mut Value, before: &Value| self.check(&facts, schema, after, Some(before));
+        let applied = write::update_checked(store, resource, &key, part, wanted, check)?;
+        Ok((200, Said::Kept(self.as_asked(store, &applied))))
+    }
+
+    /// Writes a part of an object, once it is checked.
+    pub(super) fn write(
+        &self,
+        store: &mut Store,
+        part: Part,
+        wanted: Value,
+        now: Timestamp,
+    ) -> Result<Arc<Value>, Failure> {
+        let (resource, key) = (&self.address.resource, self.address.key());
+        let facts = store.kinds.facts(resource);
+        let schema = schema(&facts, resource, &self.address.version, self.is_stranger);
+        let subresource = self.address.subresource.as_deref().unwrap_or_default();
+        let check = |after: &mut Value, before: &Value| {
+            self.check(&facts, schema, after, Some(before))?;
+            let has_owners = before["metadata"]["managedFields"].is_array();
+            if self.is_stranger || has_owners {
+                apply::note_update(before, after, &self.writer(subresource), schema, now);
+            }
+            Ok(())
+        };
+        write::update_checked(store, resource, &key, part, wanted, check)
+    }
+
+    /// Reads an object as its kind: what is unknown goes, what is left out comes.
+    pub(super) fn decode(&self, store: &Store, object: &mut Value) -> Result<(), Failure> {
+        self.decode_part(store, object)?;
+        let facts = store.kinds.facts(&self.address.resource);
+        let schema = schema(&facts, &self.address.resource, &self.address.version, self.is_stranger);
+        self.default(&facts, schema, object);
+        Ok(())
+    }
+
+    fn decode_part(&self, store: &Store, object: &mut Value) -> Result<(), Failure> {
+        let facts = store.kinds.facts(&self.address.resource);
+        if self.is_stranger {
+            self.kinds_match(&facts, object)?;
+        }
+        let Some(schema) = schema(&facts, &self.address.resource, &self.address.version, self.is_stranger) else {
+            return Ok(());
+        };
+        write::drop_nulls(object);
+        let gone = schema.prune(object);
+        if !gone.is_empty() {
+            self.unknown(&facts, &gone)?;
+        }
+        if facts.is_built_in
+            && let Some(problem) = schema.misfit(object)
+        {
+            let message = format!(
+                "{} in version {:?} cannot be handled as a {}: {problem}",
+                facts.kind, self.address.version, facts.kind
+            );
+            return Err(Failure::bad_request(&message));
+        }
+        Ok(())
+    }
+
+    fn default(&self, facts: &Facts, schema: Option<&Schema>, object: &mut Value) {
+        match schema {
+            Some(schema) if !facts.is_built_in => schema.complete(object),
+            Some(_) if self.is_stranger => complete::complete(&self.address.resource, object),
+            _ => {}
+        }
+    }
+
+    fn kinds_match(&self, facts: &Facts, object: &Value) -> Result<(), Failure> {
+        let given = |field: &str| object[field].as_str().filter(|text| !text.is_empty());
+        let expected = self.address.api_version();
+        if let Some(version) = given("apiVersion").filter(|version| *version != expected) {
+            return Err(Failure::bad_request(&format!(
+                "the API version in the data ({version}) does not match the expected API version ({expected})"
+            )));
+        }
+        if let Some(kind) = given("kind").filter(|kind| *kind != facts.kind) {
+            let message = format!(
+                "{kind} in version {:?} cannot be handled as a {}: converting ({}).{kind} to ({}).{}: unknown conversion",
+                self.address.version, facts.kind, self.address.version, self.address.version, facts.kind
+            );
+            return Err(Failure::bad_request(&message));
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, facts: &Facts, gone: &[String]) -> Result<(), Failure> {
+        let told = |path: &String| format!("unknown field {path:?}");
+        match self.query.get("fieldValidation") {
+            Some("Strict") => {
+                let all: Vec<String> = gone.iter().map(told).collect();
+                Err(Failure::bad_request(&format!(
+                    "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                    facts.kind,
+                    self.address.version,
+                    facts.kind,
+                    all.join(", ")
+                )))
+            }
+            Some("Ignore") => Ok(()),
+            _ => {
+                gone.iter().for_each(|path| self.warn(told(path)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an object may be stored.
+    fn check(
+        &self,
+        facts: &Facts,
+        schema: Option<&Schema>,
+        object: &Value,
+        before: Option<&Value>,
+    ) -> Result<(), Failure> {
+        let mut problems = Vec::new();
+        if self.is_stranger {
+            problems.extend(metadata::check(&self.address.resource, facts, object, before));
+        }
+        if let Some(schema) = schema.filter(|_| !facts.is_built_in) {
+            problems.extend(schema.check(object, before));
+        } else if self.is_stranger {
+            problems.extend(complete::check(&self.address.resource, object, before));
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Err(Failure::refused(
+            &self.address.resource.group,
+            &facts.kind,
+            name,
+            &problems,
+        ))
+    }
+
+    pub(super) fn delete(&self, store: &mut Store, now: Timestamp) -> Answer {
+        let (resource, key) = (&self.address.resource, &self.address.key());
+        let (object, gone) = self.delete_one(store, key, now)?;
+        if !gone || store.kinds.facts(resource).returns_deleted {
+            return Ok((200, Said::Kept(object)));
+        }
+        let mut details = json!({"name": key.1, "kind": resource.plural, "uid": object["metadata"]["uid"]});
+        if !resource.group.is_empty() {
+            details["group"] = json!(resource.group);
+        }
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+        Ok((200, Said::Made(status)))
+    }
+
+    fn delete_one(&self, store: &mut Store, key: &Key, now: Timestamp) -> Result<(Arc<Value>, bool), Failure> {
+        let mut deletion = Deletion::of(&self.body);
+        if let Some(seconds) = self.query.get("gracePeriodSeconds") {
+            deletion.grace_seconds = seconds.parse().ok();
+        }
+        let is_rehearsal = self.body["dryRun"]
+            .as_array()
+            .is_some_and(|all| all.contains(&json!("All")));
+        let policy = self
+            .query
+            .get("propagationPolicy")
+            .or(self.body["propagationPolicy"].as_str());
+        let was_rehearsal = store.is_rehearsal;
+        store.is_rehearsal |= is_rehearsal;
+        let deleted = write::delete(store, &self.address.resource, key, &deletion, now);
+        if let (Ok((object, _)), Some("Orphan")) = (&deleted, policy) {
+            let owner = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+            write::orphan(store, &owner);
+        }
+        store.is_rehearsal = was_rehearsal;
+        deleted
+    }
+
+    pub(super) fn delete_collection(&self, store: &mut Store, now: Timestamp) -> Answer {
+        let chosen = self.find(store)?.items;
+        let facts = store.kinds.facts(&self.address.resource);
+        let mut deleted = Vec::new();
+        for object in chosen {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            let key = (text("namespace"), text("name"));
+            deleted.push((*self.delete_one(store, &key, now)?.0).clone());
+        }
+        let list = json!({
+            "kind": facts.list_kind(), "apiVersion": self.address.api_version(),
+            "metadata": {"resourceVersion": store.version.to_string()}, "items": deleted,
+        });
+        Ok((200, Said::Made(list)))
+    }
+}
+
+/// Namespaces that every cluster has, whether it was told of them or not.
+const ALWAYS: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Whether things can be created in a namespace.
+fn lives(store: &Store, namespace: &str) -> Result<(), Failure> {
+    if namespace.is_empty() || ALWAYS.contains(&namespace) {
+        return Ok(());
+    }
+    let (resource, key) = (Resource::new("", "namespaces"), (String::new(), namespace.to_owned()));
+    store.get(&resource, &key).map(drop)
+}
