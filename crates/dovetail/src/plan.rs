@@ -1,5 +1,6 @@
 //! `dovetail plan`: which nodes the pending pods of a dump would get, what they cost, and what stays pending and why.
 
+mod check;
 mod engine;
 mod funnel;
 mod input;
