@@ -69,11 +69,10 @@ impl Entry {
             part => format!(" with subresource {part:?}"),
         };
         let name = format!("{:?}{part}", self.writer.manager);
-        match (self.is_apply, self.time.as_str()) {
-            (true, _) => name,
-            (false, Some(time)) => format!("{name} using {} at {time}", self.writer.api_version),
-            (false, None) => format!("{name} using {}", self.writer.api_version),
+        if self.is_apply {
+            return name;
         }
+        format!("{name} using {}", self.writer.api_version)
     }
 }
 
@@ -358,8 +357,7 @@ mod tests {
         let refused = applied(&after, &deployment(Some(3), "a"), "one", false).unwrap_err();
         assert_eq!(
             refused.message,
-            "Apply failed with 1 conflict: conflict with \"kubectl-scale\" using apps/v1 at 1970-01-01T00:00:00Z: \
-             .spec.replicas"
+            "Apply failed with 1 conflict: conflict with \"kubectl-scale\" using apps/v1: .spec.replicas"
         );
     }
 }

@@ -293,7 +293,11 @@ fn keep_pod(before: &Value, after: &Value, problems: &mut Vec<Problem>) {
         }
         spec
     };
-    if before != after && frozen(before) != frozen(after) {
+    let count = |spec: &Value| spec["containers"].as_array().map_or(0, Vec::len);
+    if count(before) != count(after) {
+        let why = "pod updates may not add or remove containers";
+        problems.push(Problem::new("FieldValueForbidden", "spec.containers", None, why));
+    } else if before != after && frozen(before) != frozen(after) {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
                    existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \

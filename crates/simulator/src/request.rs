@@ -143,6 +143,12 @@ impl Request {
         let now = clock();
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let store = &mut state.store;
+        if self.is_stranger
+            && !is_review(&self.address)
+            && !store.kinds.is_served(&self.address.resource, &self.address.version)
+        {
+            return nowhere();
+        }
         store.is_rehearsal = self.query.get("dryRun") == Some("All");
         let answer = self.answer(store, now);
         store.is_rehearsal = false;
@@ -313,6 +319,13 @@ fn whole(code: u16, body: &Value) -> Response<Reply> {
 pub(crate) fn refusal(failure: &Failure) -> Response<Reply> {
     let body = Bytes::from(failure.status().to_string());
     respond(failure.code, failure.retry_after(), Reply::Whole(Some(body)))
+}
+
+/// What nothing is at says no more than that.
+fn nowhere() -> Response<Reply> {
+    let mut response = leaf(Page::Text("404 page not found\n"));
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response
 }
 
 /// A page that is none of a resource.

@@ -80,17 +80,20 @@ pub(crate) fn create_checked(
     if origin == Origin::Request && facts.has_status && resource.plural != "nodes" {
         fields(&mut object).remove("status");
     }
+    if origin == Origin::Request && facts.is_built_in && facts.has_status && !object["status"].is_object() {
+        object["status"] = json!({});
+    }
     if *resource == Resource::new("", "pods") {
         pod::complete(&mut object);
     }
     if origin == Origin::Request && *resource == Resource::new("", "nodes") {
         taint_not_ready(&mut object);
     }
-    if *resource == Resource::new("policy", "poddisruptionbudgets") && object["status"].is_null() {
+    if *resource == Resource::new("policy", "poddisruptionbudgets") && is_blank(&object["status"]) {
         object["status"] =
             json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
     }
-    if *resource == Resource::new("", "namespaces") && object["status"].is_null() {
+    if *resource == Resource::new("", "namespaces") && is_blank(&object["status"]) {
         object["status"] = json!({"phase": "Active"});
     }
     if origin == Origin::Request && *resource == Resource::new("", "namespaces") {
@@ -106,6 +109,10 @@ pub(crate) fn create_checked(
     }
     redefine(store, resource, &object);
     Ok(store.put(resource, key, object))
+}
+
+fn is_blank(status: &Value) -> bool {
+    status.as_object().is_none_or(Map::is_empty)
 }
 
 /// A definition changes what is served.

@@ -6,15 +6,37 @@ use serde_json::{Value, json};
 
 use super::{
     Form, Limit, List, Range, Schema,
-    problem::{DUPLICATE, INVALID, Problem, TOO_LONG, TOO_MANY, WRONG_TYPE},
+    problem::{DUPLICATE, Problem, TOO_LONG, TOO_MANY, WRONG_TYPE},
     prune::join,
 };
 
 impl Schema {
-    /// What is wrong with an object, which was another one before.
-    pub(crate) fn check(&self, object: &Value, before: Option<&Value>) -> Vec<Problem> {
+    /// What is wrong with an object, which was another one before. If only its status is written, only that is held to
+    /// types and limits, and told of by itself.
+    /// Problems that are known already come first.
+    pub(crate) fn check(
+        &self,
+        object: &Value,
+        before: Option<&Value>,
+        is_status: bool,
+        known: Vec<Problem>,
+    ) -> Vec<Problem> {
         let mut problems = Vec::new();
-        self.shape(object, before, "", &mut problems);
+        if is_status {
+            let before = before.and_then(|before| before.get("status"));
+            if let (Some(schema), Some(status)) = (self.field("status"), object.get("status")) {
+                schema.shape(status, before, "", &mut problems);
+            }
+            for problem in &mut problems {
+                problem.field = match problem.field.as_str() {
+                    "<nil>" => "status".to_owned(),
+                    field => join("status", field),
+                };
+            }
+        } else {
+            self.shape(object, before, "", &mut problems);
+        }
+        problems.splice(0..0, known);
         let had_doubles = before.is_some_and(|before| {
             let mut problems = Vec::new();
             self.doubles(before, "", &mut problems);
@@ -153,10 +175,12 @@ impl Schema {
             let unit = if most == 1 { "byte" } else { "bytes" };
             let detail = format!("may not be more than {most} {unit}");
             problems.push(Problem::new(TOO_LONG, &named(path), None, detail));
+            return;
         }
         if let Some(least) = self.length.least.filter(|least| length < *least) {
             let detail = in_body(format!("should be at least {least} chars long"));
             problems.push(Problem::invalid(&named(path), json!(text), detail));
+            return;
         }
         if let Some((pattern, Some(regex))) = &self.pattern
             && !regex.is_match(text)
@@ -166,7 +190,7 @@ impl Schema {
         }
         if self.format == "date-time" && self.form == Form::String && text.parse::<jiff::Timestamp>().is_err() {
             let detail = in_body(format!("must be of type date-time: {text:?}"));
-            problems.push(Problem::new(INVALID, &named(path), Some(json!(text)), detail));
+            problems.push(Problem::new(WRONG_TYPE, &named(path), Some(json!(text)), detail));
         }
     }
 
@@ -190,6 +214,9 @@ impl Schema {
         let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
         if self.form == Form::Integer && self.format == "int32" && !fits {
             let detail = format!("Checked value must be of type integer with format int32 in {path}");
+            problems.push(Problem::invalid("<nil>", json!(""), detail));
+        } else if self.form == Form::Integer && self.format.is_empty() && value.fract() != 0.0 {
+            let detail = format!("Checked value must be of type integer (default format) in {path}");
             problems.push(Problem::invalid("<nil>", json!(""), detail));
         }
     }
@@ -254,7 +281,8 @@ impl Schema {
             let detail = format!("{:?} must {what}", path);
             problems.push(Problem::invalid("<nil>", json!(""), detail));
         };
-        if !self.any_of.is_empty() && !self.any_of.iter().any(fits) {
+        let fails_all = !self.any_of.is_empty() && !self.any_of.iter().any(fits);
+        if fails_all {
             blame("validate at least one schema (anyOf)");
         }
         let fitting = self.one_of.iter().filter(|schema| fits(schema)).count();
@@ -269,7 +297,7 @@ impl Schema {
         if self.not.as_ref().is_some_and(|schema| fits(schema)) {
             blame("not validate the schema (not)");
         }
-        for schema in &self.all_of {
+        for schema in self.all_of.iter().chain(self.any_of.first().filter(|_| fails_all)) {
             schema.shape(value, None, path, problems);
         }
     }
@@ -334,7 +362,8 @@ impl Schema {
                 continue;
             }
             let shows_value = !matches!(self.form, Form::Object | Form::Array);
-            problems.extend(rule.judge(value, before, path, shows_value.then(|| value.clone())));
+            let shown = shows_value.then(|| value.clone());
+            problems.extend(rule.judge(value, before, path, shown, self.form.name()));
         }
         for schema in &self.all_of {
             schema.obey(value, before, path, problems);
