@@ -209,6 +209,17 @@ pub(crate) fn check(resource: &Resource, object: &Value, before: Option<&Value>)
             check_pod(&object["spec"], "spec", &mut problems);
             if let Some(before) = before {
                 keep_pod(&before["spec"], &object["spec"], &mut problems);
+                let nominated = &object["status"]["nominatedNodeName"];
+                let is_new = !nominated.is_null() && *nominated != before["status"]["nominatedNodeName"];
+                if is_new && !object["spec"]["nodeName"].is_null() {
+                    let why = "may not be set on pods that are already bound to a node";
+                    problems.push(Problem::new(
+                        "FieldValueForbidden",
+                        "status.nominatedNodeName",
+                        None,
+                        why,
+                    ));
+                }
             }
         }
         ("", "nodes") => check_node(object, before, &mut problems),

@@ -149,7 +149,8 @@ impl Request {
         {
             return nowhere();
         }
-        store.is_rehearsal = self.query.get("dryRun") == Some("All");
+        let is_told_by_query = self.verb != Verb::Delete || self.body.is_null();
+        store.is_rehearsal = is_told_by_query && self.query.get("dryRun") == Some("All");
         let answer = self.answer(store, now);
         store.is_rehearsal = false;
         let mut response = match answer {

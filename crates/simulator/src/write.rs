@@ -250,7 +250,10 @@ pub(crate) fn update_checked(
     keep_identity(&before, &mut after);
     drop_empty(&mut after);
     no_new_finalizers(resource, key, &facts, &before, &after)?;
-    if facts.has_generation && differs_in_substance(&before, &after) {
+    let is_noted = part == Part::Main
+        && *resource == Resource::new("apps", "deployments")
+        && before["metadata"]["annotations"] != after["metadata"]["annotations"];
+    if facts.has_generation && (is_noted || differs_in_substance(&before, &after)) {
         bump_generation(&mut after);
     }
     check(&mut after, &before)?;
@@ -258,7 +261,9 @@ pub(crate) fn update_checked(
         return Ok(before);
     }
     if is_over(&after) {
-        return Ok(store.remove(resource, key, after));
+        // It goes without having been written once more, so it is last seen as it was.
+        store.remove(resource, key, (*before).clone());
+        return Ok(Arc::new(after));
     }
     redefine(store, resource, &after);
     Ok(store.put(resource, key.clone(), after))
@@ -454,8 +459,12 @@ pub(crate) fn delete(
         if *resource == definitions() && !store.is_rehearsal {
             undefine(store, &before, now);
         }
-        // Only what ends gracefully shows that it was ending.
-        let last = if is_pod { after } else { (*before).clone() };
+        // Only what ends gracefully shows that it was ending, and then twice: as it is marked, and as it goes.
+        let last = if is_pod {
+            (*store.put(resource, key.clone(), after)).clone()
+        } else {
+            (*before).clone()
+        };
         return Ok((store.remove(resource, key, last), true));
     }
     if after == *before {

@@ -5,7 +5,7 @@
 //! | uids, versions, times, continue tokens, random names | nobody may depend on them |
 //! | `managedFields` of updates; times and order of those of applications | see docs/reliability.md |
 //! | `nodeInfo`, `daemonEndpoints` and other empty shells | fields Go shows although they are empty |
-//! | objects in messages, the words after `json: cannot unmarshal` and behind a pod's diff | they name types of Go |
+//! | objects and patches in messages, the words after `json: cannot unmarshal` and behind a pod's diff | they name types of Go |
 
 use serde_json::{Value, json};
 
@@ -38,17 +38,23 @@ fn strip(value: &mut Value) {
                     .entry(set)
                     .and_modify(|value| *value = json!(if value == "" { "" } else { "set" }));
             }
+            if fields.get("field").is_some_and(|field| field == "patch") {
+                fields.insert("message".to_owned(), json!("cannot be read"));
+            }
             if let Some(causes) = fields.get_mut("causes").and_then(Value::as_array_mut) {
                 // The real server tells causes in the order of a hash map, and some twice.
                 causes.iter_mut().for_each(strip);
                 causes.sort_by_key(ToString::to_string);
                 causes.dedup();
-                if causes.len() > 1 {
-                    fields.insert("message".to_owned(), json!("several"));
-                }
             }
             if let Some(times) = fields.get_mut("disruptedPods").and_then(Value::as_object_mut) {
                 times.values_mut().for_each(|time| *time = json!("set"));
+            }
+            // Causes that are told twice count once.
+            fields.entry("details").and_modify(strip);
+            let causes = fields.get("details").and_then(|details| details["causes"].as_array());
+            if causes.is_some_and(|causes| causes.len() > 1) {
+                fields.insert("message".to_owned(), json!("several"));
             }
             if let Some(Value::String(text)) = fields.get_mut("message") {
                 *text = message(text);
@@ -75,8 +81,10 @@ pub(crate) fn message(text: &str) -> String {
     {
         return message(&format!("{head}Invalid value: …: {detail}"));
     }
-    if let Some((head, _)) = text.split_once(" in scheme") {
-        return head.to_owned();
+    for end in [" in scheme", ", got ", " \"\" is invalid: patch:"] {
+        if let Some((head, _)) = text.split_once(end) {
+            return format!("{head}{end}");
+        }
     }
     for (before, after) in [
         ("json: cannot unmarshal", "…"),

@@ -81,6 +81,19 @@ fn compare(report: &mut Report, seed: u64, history: &[String], [real, simulated]
 }
 
 fn short(value: &Value) -> String {
+    if let Some(lines) = value["lines"].as_array() {
+        let told = |line: &Value| {
+            let (metadata, text) = (&line["object"]["metadata"], line["object"].to_string());
+            let sum = text
+                .bytes()
+                .fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+            format!(
+                "{} {} {} {sum:x}",
+                line["type"], metadata["name"], metadata["generation"]
+            )
+        };
+        return lines.iter().map(told).collect::<Vec<_>>().join(", ");
+    }
     value.to_string().chars().take(400).collect()
 }
 

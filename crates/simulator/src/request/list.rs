@@ -132,6 +132,11 @@ impl Request {
         let selector = self.selector(&facts)?;
         let namespace = self.address.namespace.as_deref();
         let chosen = |object: &Arc<Value>| is_in(namespace, object) && selector.chooses(object);
+        if self.query.get("resourceVersion").is_none() && self.query.get("resourceVersionMatch").is_some() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            let problem = Problem::new("FieldValueForbidden", "resourceVersionMatch", None, why);
+            return Err(Failure::refused("meta.k8s.io", "ListOptions", "", &[problem]));
+        }
         let wanted: Option<u64> = self
             .query
             .get("resourceVersion")

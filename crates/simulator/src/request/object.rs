@@ -54,10 +54,12 @@ impl Request {
         if facts.definition.is_some() && !is_named("name") && !is_named("generateName") {
             self.check(&facts, schema, &mut object.clone(), None)?;
         }
+        // Nobody owns what admission adds.
+        let said = if self.is_stranger { object.clone() } else { Value::Null };
         let check = |object: &mut Value, _: &Value| {
             self.check(&facts, schema, object, None)?;
             if self.is_stranger && applier.is_none() {
-                apply::note_update(&Value::Null, object, &self.writer(""), schema, now);
+                apply::note_creation(&said, object, &self.writer(""), schema, now);
             }
             Ok(())
         };
@@ -104,6 +106,9 @@ impl Request {
     /// The object as a patch would have it.
     pub(super) fn patched(&self, store: &Store) -> Result<Value, Failure> {
         let is_built_in = store.kinds.facts(&self.address.resource).is_built_in;
+        // What cannot be read is refused before anything is looked up.
+        self.patch_value(&mut Value::Null, is_built_in)
+            .or_else(|failure| if failure.code == 415 { Err(failure) } else { Ok(()) })?;
         let found = store.get(&self.address.resource, &self.address.key())?;
         let mut wanted = (**found).clone();
         wanted["apiVersion"] = json!(self.address.api_version());
@@ -219,8 +224,17 @@ impl Request {
         };
         write::drop_nulls(object);
         let gone = schema.prune(object);
-        if !gone.is_empty() && self.content_type == "application/apply-patch+yaml" {
-            return Err(self.untyped(&facts, &gone));
+        if self.content_type == "application/apply-patch+yaml" {
+            let mut wrong: Vec<String> = gone
+                .iter()
+                .map(|path| format!(".{path}: field not declared in schema"))
+                .collect();
+            wrong.extend(schema.mistyped(object, ""));
+            return if wrong.is_empty() {
+                Ok(())
+            } else {
+                Err(self.untyped(&facts, object, &wrong))
+            };
         }
         if !gone.is_empty() {
             self.unknown(&facts, object, &gone)?;
@@ -234,22 +248,22 @@ impl Request {
     }
 
     /// What is applied must be known, every field of it.
-    fn untyped(&self, facts: &Facts, gone: &[String]) -> Failure {
-        let told = |path: &String| format!(".{path}: field not declared in schema");
-        let why = match gone {
-            [one] => told(one),
+    fn untyped(&self, facts: &Facts, object: &Value, wrong: &[String]) -> Failure {
+        let why = match wrong {
+            [one] => one.clone(),
             several => {
-                let lines: Vec<String> = several.iter().map(|path| format!("  {}", told(path))).collect();
+                let lines: Vec<String> = several.iter().map(|line| format!("  {line}")).collect();
                 format!("errors:\n{}", lines.join("\n"))
             }
         };
-        let (namespace, name) = self.address.key();
-        let (api_version, kind) = (self.address.api_version(), &facts.kind);
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let (group, version, kind) = (&self.address.resource.group, &self.address.version, &facts.kind);
         Failure {
             code: 500,
             reason: String::new(),
             message: format!(
-                "failed to create typed patch object ({namespace}/{name}; {api_version}, Kind={kind}): {why}"
+                "failed to create typed patch object ({namespace}/{name}; {group}/{version}, Kind={kind}): {why}"
             ),
             details: None,
         }
@@ -297,9 +311,10 @@ impl Request {
             None if !facts.is_built_in => {
                 let text = object.to_string();
                 let start: String = text.chars().take(30).collect();
+                let more = if start.len() < text.len() { " ..." } else { "" };
                 Err(Failure::bad_request(&format!(
                     "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in \
-                     '{text}' ({start} ...)"
+                     '{text}' ({start}{more})"
                 )))
             }
             _ => Ok(()),
@@ -398,16 +413,15 @@ impl Request {
 
     fn delete_one(&self, store: &mut Store, key: &Key, now: Timestamp) -> Result<(Arc<Value>, bool), Failure> {
         let mut deletion = Deletion::of(&self.body);
-        if let Some(seconds) = self.query.get("gracePeriodSeconds") {
+        // Options are those of the body or, without one, those of the query.
+        let option = |name: &str| self.query.get(name).filter(|_| self.body.is_null());
+        if let Some(seconds) = option("gracePeriodSeconds") {
             deletion.grace_seconds = seconds.parse().ok();
         }
         let is_rehearsal = self.body["dryRun"]
             .as_array()
             .is_some_and(|all| all.contains(&json!("All")));
-        let policy = self
-            .query
-            .get("propagationPolicy")
-            .or(self.body["propagationPolicy"].as_str());
+        let policy = option("propagationPolicy").or(self.body["propagationPolicy"].as_str());
         let was_rehearsal = store.is_rehearsal;
         store.is_rehearsal |= is_rehearsal;
         let deleted = write::delete(store, &self.address.resource, key, &deletion, now);
@@ -432,10 +446,13 @@ impl Request {
             }
             deleted.push(object);
         }
-        let list = json!({
+        let mut list = json!({
             "kind": facts.list_kind(), "apiVersion": self.address.api_version(),
             "metadata": {"resourceVersion": store.version.to_string()}, "items": deleted,
         });
+        if !facts.is_built_in {
+            list["metadata"]["continue"] = json!("");
+        }
         Ok((200, Said::Made(list)))
     }
 }

@@ -75,7 +75,7 @@ impl Request {
         let facts = store.kinds.facts(&self.address.resource);
         let paths = scale_paths(&facts, &self.address.version).ok_or_else(Failure::page_not_found)?;
         let object = store.get(&self.address.resource, &self.address.key())?.clone();
-        if !facts.is_built_in && object.pointer(&paths.wanted).is_none() {
+        if self.verb == Verb::Get && !facts.is_built_in && object.pointer(&paths.wanted).is_none() {
             let why = format!(
                 "the spec replicas field {:?} does not exist",
                 paths.wanted.replace('/', ".")

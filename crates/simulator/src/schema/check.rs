@@ -63,6 +63,44 @@ impl Schema {
         self.misfit_at(object, "")
     }
 
+    /// The first place where a value is of another type than it should be, and what it should be.
+    pub(crate) fn mistyped(&self, value: &Value, path: &str) -> Option<String> {
+        if value.is_null() {
+            return None;
+        }
+        let is_right = match self.form {
+            // Whoever applies may say numbers as they like.
+            Form::Integer | Form::Number => value.is_number(),
+            Form::IntegerOrString => true,
+            _ => self.admits(value),
+        };
+        if !is_right {
+            let wanted = match self.form {
+                Form::Integer | Form::Number => "numeric (int or float)",
+                Form::Object => "map",
+                Form::Array => "list",
+                form => form.name(),
+            };
+            let found = match value {
+                Value::String(_) => "string".to_owned(),
+                other => format!("&value.valueUnstructured{{Value:{other}}}"),
+            };
+            return Some(format!("{path}: expected {wanted}, got {found}"));
+        }
+        match value {
+            Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+                let schema = self.field(name)?;
+                schema.mistyped(value, &format!("{path}.{name}"))
+            }),
+            Value::Array(items) => {
+                let schema = self.items.as_deref()?;
+                let mut all = items.iter().enumerate();
+                all.find_map(|(at, item)| schema.mistyped(item, &format!("{path}[{at}]")))
+            }
+            _ => None,
+        }
+    }
+
     fn misfit_at(&self, value: &Value, path: &str) -> Option<String> {
         if value.is_null() {
             return None;
@@ -211,13 +249,20 @@ impl Schema {
             let word = if limit.is_exclusive { "" } else { " or equal to" };
             blame(format!("greater than{word} {}", limit.value));
         }
-        let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-        if self.form == Form::Integer && self.format == "int32" && !fits {
-            let detail = format!("Checked value must be of type integer with format int32 in {path}");
-            problems.push(Problem::invalid("<nil>", json!(""), detail));
-        } else if self.form == Form::Integer && self.format.is_empty() && value.fract() != 0.0 {
-            let detail = format!("Checked value must be of type integer (default format) in {path}");
-            problems.push(Problem::invalid("<nil>", json!(""), detail));
+        if self.form == Form::Integer {
+            let fits = match (number.as_i64(), self.format.as_str()) {
+                (Some(whole), "int32") => i32::try_from(whole).is_ok(),
+                (Some(_), _) => true,
+                (None, _) => value.fract() == 0.0 && self.format.is_empty(),
+            };
+            if !fits {
+                let format = match self.format.as_str() {
+                    "" => "(default format)".to_owned(),
+                    format => format!("with format {format}"),
+                };
+                let detail = format!("Checked value must be of type integer {format} in {path}");
+                problems.push(Problem::invalid("<nil>", json!(""), detail));
+            }
         }
     }
 
