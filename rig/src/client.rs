@@ -77,6 +77,20 @@ impl Client {
         })
     }
 
+    /// A connection to a server that speaks plain HTTP and asks nobody who they are, such as a simulated one.
+    pub fn plain(server: String) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_mins(1)))
+            .proxy(None)
+            .build();
+        Self {
+            agent: Agent::new_with_config(config),
+            server,
+            token: "".into(),
+        }
+    }
+
     /// Sends one request and returns the answer whatever its status; an error means there was no answer.
     ///
     /// `path` begins with `/` and may carry a query; `content_type` is one of [`media`].

@@ -69,11 +69,10 @@ impl Entry {
             part => format!(" with subresource {part:?}"),
         };
         let name = format!("{:?}{part}", self.writer.manager);
-        match (self.is_apply, self.time.as_str()) {
-            (true, _) => name,
-            (false, Some(time)) => format!("{name} using {} at {time}", self.writer.api_version),
-            (false, None) => format!("{name} using {}", self.writer.api_version),
+        if self.is_apply {
+            return name;
         }
+        format!("{name} using {}", self.writer.api_version)
     }
 }
 
@@ -96,29 +95,35 @@ fn note(object: &mut Value, entries: &[Entry]) {
     }
 }
 
-/// Notes who set what by a write that is no application. `before` is null for a new object.
-pub(crate) fn note_update(before: &Value, after: &mut Value, writer: &Writer, schema: Option<&Schema>, now: Timestamp) {
-    // What a client says of owners counts only if it takes them all away.
-    let is_reset = !before.is_null()
-        && after["metadata"]
-            .get("managedFields")
-            .is_some_and(|said| *said == json!([]) || *said == json!([{}]));
-    let mut entries = if is_reset || before.is_null() {
-        Vec::new()
-    } else if after["metadata"]["managedFields"].is_array() {
-        read(after)
-    } else {
-        read(before)
+/// Notes who set what in a new object: what they said of it.
+pub(crate) fn note_creation(
+    said: &Value,
+    object: &mut Value,
+    writer: &Writer,
+    schema: Option<&Schema>,
+    now: Timestamp,
+) {
+    let mut fields = FieldSet::of_object(said, schema);
+    fields.keep_existing(object, schema);
+    let entry = Entry {
+        writer: writer.clone(),
+        is_apply: false,
+        time: write::time(now),
+        fields,
     };
-    if is_reset {
+    note(object, &[entry]);
+}
+
+/// Notes who set what by a change that is no application.
+pub(crate) fn note_update(before: &Value, after: &mut Value, writer: &Writer, schema: Option<&Schema>, now: Timestamp) {
+    // What a client says of owners counts, and most of all if it takes them all away.
+    let said = after["metadata"].get("managedFields");
+    if said.is_some_and(|said| *said == json!([]) || *said == json!([{}])) {
         note(after, &[]);
         return;
     }
-    let changed = if before.is_null() {
-        FieldSet::of_object(after, schema)
-    } else {
-        FieldSet::changed(before, after, schema)
-    };
+    let mut entries = if said.is_some() { read(after) } else { read(before) };
+    let changed = FieldSet::changed(before, after, schema);
     for entry in &mut entries {
         if !entry.is_of(writer, false) {
             entry.fields.subtract(&changed);
@@ -358,8 +363,7 @@ mod tests {
         let refused = applied(&after, &deployment(Some(3), "a"), "one", false).unwrap_err();
         assert_eq!(
             refused.message,
-            "Apply failed with 1 conflict: conflict with \"kubectl-scale\" using apps/v1 at 1970-01-01T00:00:00Z: \
-             .spec.replicas"
+            "Apply failed with 1 conflict: conflict with \"kubectl-scale\" using apps/v1: .spec.replicas"
         );
     }
 }

@@ -209,6 +209,17 @@ pub(crate) fn check(resource: &Resource, object: &Value, before: Option<&Value>)
             check_pod(&object["spec"], "spec", &mut problems);
             if let Some(before) = before {
                 keep_pod(&before["spec"], &object["spec"], &mut problems);
+                let nominated = &object["status"]["nominatedNodeName"];
+                let is_new = !nominated.is_null() && *nominated != before["status"]["nominatedNodeName"];
+                if is_new && !object["spec"]["nodeName"].is_null() {
+                    let why = "may not be set on pods that are already bound to a node";
+                    problems.push(Problem::new(
+                        "FieldValueForbidden",
+                        "status.nominatedNodeName",
+                        None,
+                        why,
+                    ));
+                }
             }
         }
         ("", "nodes") => check_node(object, before, &mut problems),
@@ -293,7 +304,11 @@ fn keep_pod(before: &Value, after: &Value, problems: &mut Vec<Problem>) {
         }
         spec
     };
-    if before != after && frozen(before) != frozen(after) {
+    let count = |spec: &Value| spec["containers"].as_array().map_or(0, Vec::len);
+    if count(before) != count(after) {
+        let why = "pod updates may not add or remove containers";
+        problems.push(Problem::new("FieldValueForbidden", "spec.containers", None, why));
+    } else if before != after && frozen(before) != frozen(after) {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
                    existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \

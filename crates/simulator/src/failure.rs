@@ -102,7 +102,10 @@ impl Failure {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
         };
-        let mut details = json!({"kind": kind, "causes": causes});
+        let mut details = json!({"causes": causes});
+        if !kind.is_empty() {
+            details["kind"] = json!(kind);
+        }
         if !name.is_empty() {
             details["name"] = json!(name);
         }

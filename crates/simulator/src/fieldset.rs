@@ -155,9 +155,9 @@ impl FieldSet {
 
     /// Takes what is in this set, and in none of `kept`, out of an object.
     pub(crate) fn remove_from(&self, object: &mut Value, kept: &Self) {
-        // Deep paths first, so that an item is looked at when its fields are gone.
+        // An item that goes whole goes first: without its keys it could not be found.
         let mut paths = self.paths();
-        paths.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        paths.sort_by_key(Vec::len);
         for path in paths {
             if !kept.touches(&path) {
                 remove(object, &path);
@@ -273,7 +273,13 @@ fn remove(value: &mut Value, path: &[String]) {
     match (sort, value) {
         ("f:", Value::Object(fields)) => match (rest.is_empty(), fields.get_mut(name)) {
             (true, _) => drop(fields.remove(name)),
-            (false, Some(below)) => remove(below, rest),
+            (false, Some(below)) => {
+                remove(below, rest);
+                // What nothing is left of goes, too.
+                if *below == json!({}) || *below == json!([]) {
+                    fields.remove(name);
+                }
+            }
             (false, None) => {}
         },
         ("k:", Value::Array(items)) => {

@@ -142,7 +142,7 @@ fn interleave(patched: Vec<Value>, others: Vec<Value>, rank: impl Fn(&Value) -> 
     merged
 }
 
-/// JSON patch (RFC 6902): add, remove, replace, test.
+/// JSON patch (RFC 6902).
 pub(crate) fn json(target: &mut Value, patch: &Value) -> Result<(), Failure> {
     for step in patch.as_array().into_iter().flatten() {
         let path = step["path"].as_str().unwrap_or_default();
@@ -151,6 +151,12 @@ pub(crate) fn json(target: &mut Value, patch: &Value) -> Result<(), Failure> {
             Some("add") => add(target, path, step["value"].clone()),
             Some("remove") => remove(target, path),
             Some("replace") => remove(target, path) && add(target, path, step["value"].clone()),
+            Some(word @ ("copy" | "move")) => {
+                let from = step["from"].as_str().unwrap_or_default();
+                let value = target.pointer(from).cloned();
+                let is_free = word == "copy" || remove(target, from);
+                value.is_some_and(|value| is_free && add(target, path, value))
+            }
             _ => false,
         };
         if !done {

@@ -143,7 +143,14 @@ impl Request {
         let now = clock();
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let store = &mut state.store;
-        store.is_rehearsal = self.query.get("dryRun") == Some("All");
+        if self.is_stranger
+            && !is_review(&self.address)
+            && !store.kinds.is_served(&self.address.resource, &self.address.version)
+        {
+            return nowhere();
+        }
+        let is_told_by_query = self.verb != Verb::Delete || self.body.is_null();
+        store.is_rehearsal = is_told_by_query && self.query.get("dryRun") == Some("All");
         let answer = self.answer(store, now);
         store.is_rehearsal = false;
         let mut response = match answer {
@@ -313,6 +320,13 @@ fn whole(code: u16, body: &Value) -> Response<Reply> {
 pub(crate) fn refusal(failure: &Failure) -> Response<Reply> {
     let body = Bytes::from(failure.status().to_string());
     respond(failure.code, failure.retry_after(), Reply::Whole(Some(body)))
+}
+
+/// What nothing is at says no more than that.
+fn nowhere() -> Response<Reply> {
+    let mut response = leaf(Page::Text("404 page not found\n"));
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response
 }
 
 /// A page that is none of a resource.

@@ -80,17 +80,20 @@ pub(crate) fn create_checked(
     if origin == Origin::Request && facts.has_status && resource.plural != "nodes" {
         fields(&mut object).remove("status");
     }
+    if origin == Origin::Request && facts.is_built_in && facts.has_status && !object["status"].is_object() {
+        object["status"] = json!({});
+    }
     if *resource == Resource::new("", "pods") {
         pod::complete(&mut object);
     }
     if origin == Origin::Request && *resource == Resource::new("", "nodes") {
         taint_not_ready(&mut object);
     }
-    if *resource == Resource::new("policy", "poddisruptionbudgets") && object["status"].is_null() {
+    if *resource == Resource::new("policy", "poddisruptionbudgets") && is_blank(&object["status"]) {
         object["status"] =
             json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
     }
-    if *resource == Resource::new("", "namespaces") && object["status"].is_null() {
+    if *resource == Resource::new("", "namespaces") && is_blank(&object["status"]) {
         object["status"] = json!({"phase": "Active"});
     }
     if origin == Origin::Request && *resource == Resource::new("", "namespaces") {
@@ -106,6 +109,10 @@ pub(crate) fn create_checked(
     }
     redefine(store, resource, &object);
     Ok(store.put(resource, key, object))
+}
+
+fn is_blank(status: &Value) -> bool {
+    status.as_object().is_none_or(Map::is_empty)
 }
 
 /// A definition changes what is served.
@@ -243,7 +250,10 @@ pub(crate) fn update_checked(
     keep_identity(&before, &mut after);
     drop_empty(&mut after);
     no_new_finalizers(resource, key, &facts, &before, &after)?;
-    if facts.has_generation && differs_in_substance(&before, &after) {
+    let is_noted = part == Part::Main
+        && *resource == Resource::new("apps", "deployments")
+        && before["metadata"]["annotations"] != after["metadata"]["annotations"];
+    if facts.has_generation && (is_noted || differs_in_substance(&before, &after)) {
         bump_generation(&mut after);
     }
     check(&mut after, &before)?;
@@ -251,7 +261,9 @@ pub(crate) fn update_checked(
         return Ok(before);
     }
     if is_over(&after) {
-        return Ok(store.remove(resource, key, after));
+        // It goes without having been written once more, so it is last seen as it was.
+        store.remove(resource, key, (*before).clone());
+        return Ok(Arc::new(after));
     }
     redefine(store, resource, &after);
     Ok(store.put(resource, key.clone(), after))
@@ -447,8 +459,12 @@ pub(crate) fn delete(
         if *resource == definitions() && !store.is_rehearsal {
             undefine(store, &before, now);
         }
-        // Only what ends gracefully shows that it was ending.
-        let last = if is_pod { after } else { (*before).clone() };
+        // Only what ends gracefully shows that it was ending, and then twice: as it is marked, and as it goes.
+        let last = if is_pod {
+            (*store.put(resource, key.clone(), after)).clone()
+        } else {
+            (*before).clone()
+        };
         return Ok((store.remove(resource, key, last), true));
     }
     if after == *before {

@@ -14,6 +14,7 @@ use crate::{
     Failure,
     kind::Facts,
     reply::{Promises, Reply, Watching},
+    schema::Problem,
     selector::Selector,
     server::State,
     store::{Pages, Store},
@@ -78,7 +79,12 @@ impl Request {
                 || defined
         };
         if let Some(field) = selector.fields().find(|field| !is_known(field)) {
-            return Err(Failure::bad_request(&format!("field label not supported: {field}")));
+            let message = if known.is_empty() && facts.is_built_in {
+                format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            } else {
+                format!("field label not supported: {field}")
+            };
+            return Err(Failure::bad_request(&message));
         }
         Ok(selector)
     }
@@ -126,6 +132,11 @@ impl Request {
         let selector = self.selector(&facts)?;
         let namespace = self.address.namespace.as_deref();
         let chosen = |object: &Arc<Value>| is_in(namespace, object) && selector.chooses(object);
+        if self.query.get("resourceVersion").is_none() && self.query.get("resourceVersionMatch").is_some() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            let problem = Problem::new("FieldValueForbidden", "resourceVersionMatch", None, why);
+            return Err(Failure::refused("meta.k8s.io", "ListOptions", "", &[problem]));
+        }
         let wanted: Option<u64> = self
             .query
             .get("resourceVersion")

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{Answer, Request, Said};
 use crate::{
-    Failure, Resource,
+    Failure, Resource, Verb,
     address::Key,
     apply::{self, Writer},
     builtin, complete,
     kind::Facts,
     metadata, patch,
-    schema::Schema,
+    schema::{Problem, Schema},
     store::Store,
     write::{self, Deletion, Origin, Part},
 };
@@ -50,10 +50,16 @@ impl Request {
         let facts = store.kinds.facts(resource);
         let schema = schema(&facts, resource, &self.address.version, self.is_stranger);
         let api_version = self.address.api_version();
+        let is_named = |field: &str| object["metadata"][field].as_str().is_some_and(|name| !name.is_empty());
+        if facts.definition.is_some() && !is_named("name") && !is_named("generateName") {
+            self.check(&facts, schema, &mut object.clone(), None)?;
+        }
+        // Nobody owns what admission adds.
+        let said = if self.is_stranger { object.clone() } else { Value::Null };
         let check = |object: &mut Value, _: &Value| {
             self.check(&facts, schema, object, None)?;
             if self.is_stranger && applier.is_none() {
-                apply::note_update(&Value::Null, object, &self.writer(""), schema, now);
+                apply::note_creation(&said, object, &self.writer(""), schema, now);
             }
             Ok(())
         };
@@ -74,6 +80,11 @@ impl Request {
     fn names_match(&self, wanted: &Value) -> Result<(), Failure> {
         let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
         let asked = self.address.name.as_deref().unwrap_or_default();
+        if name.is_empty() && self.is_stranger {
+            return Err(Failure::bad_request(&format!(
+                "the name of the object ({asked} based on URL) was undeterminable: name must be provided"
+            )));
+        }
         if !name.is_empty() && name != asked {
             return Err(Failure::bad_request(&format!(
                 "the name of the object ({name}) does not match the name on the URL ({asked})"
@@ -95,6 +106,9 @@ impl Request {
     /// The object as a patch would have it.
     pub(super) fn patched(&self, store: &Store) -> Result<Value, Failure> {
         let is_built_in = store.kinds.facts(&self.address.resource).is_built_in;
+        // What cannot be read is refused before anything is looked up.
+        self.patch_value(&mut Value::Null, is_built_in)
+            .or_else(|failure| if failure.code == 415 { Err(failure) } else { Ok(()) })?;
         let found = store.get(&self.address.resource, &self.address.key())?;
         let mut wanted = (**found).clone();
         wanted["apiVersion"] = json!(self.address.api_version());
@@ -129,10 +143,7 @@ impl Request {
                 "meta.k8s.io",
                 "PatchOptions",
                 "",
-                &[crate::schema::Problem::required(
-                    "fieldManager",
-                    "is required for apply patch",
-                )],
+                &[Problem::required("fieldManager", "is required for apply patch")],
             ));
         }
         let mut config = self.body.clone();
@@ -213,19 +224,61 @@ impl Request {
         };
         write::drop_nulls(object);
         let gone = schema.prune(object);
+        if self.content_type == "application/apply-patch+yaml" {
+            let mut wrong: Vec<String> = gone
+                .iter()
+                .map(|path| format!(".{path}: field not declared in schema"))
+                .collect();
+            wrong.extend(schema.mistyped(object, ""));
+            return if wrong.is_empty() {
+                Ok(())
+            } else {
+                Err(self.untyped(&facts, object, &wrong))
+            };
+        }
         if !gone.is_empty() {
-            self.unknown(&facts, &gone)?;
+            self.unknown(&facts, object, &gone)?;
         }
         if facts.is_built_in
             && let Some(problem) = schema.misfit(object)
         {
-            let message = format!(
-                "{} in version {:?} cannot be handled as a {}: {problem}",
-                facts.kind, self.address.version, facts.kind
-            );
-            return Err(Failure::bad_request(&message));
+            return Err(self.undecodable(&facts, object, &problem));
         }
         Ok(())
+    }
+
+    /// What is applied must be known, every field of it.
+    fn untyped(&self, facts: &Facts, object: &Value, wrong: &[String]) -> Failure {
+        let why = match wrong {
+            [one] => one.clone(),
+            several => {
+                let lines: Vec<String> = several.iter().map(|line| format!("  {line}")).collect();
+                format!("errors:\n{}", lines.join("\n"))
+            }
+        };
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let (group, version, kind) = (&self.address.resource.group, &self.address.version, &facts.kind);
+        Failure {
+            code: 500,
+            reason: String::new(),
+            message: format!(
+                "failed to create typed patch object ({namespace}/{name}; {group}/{version}, Kind={kind}): {why}"
+            ),
+            details: None,
+        }
+    }
+
+    /// Why an object, or what a patch makes of one, cannot be read.
+    fn undecodable(&self, facts: &Facts, object: &Value, why: &str) -> Failure {
+        if self.verb == Verb::Patch && self.content_type != "application/apply-patch+yaml" {
+            let problem = Problem::invalid("patch", json!(object.to_string()), why);
+            return Failure::refused("", "", "", &[problem]);
+        }
+        let (kind, version) = (&facts.kind, &self.address.version);
+        Failure::bad_request(&format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        ))
     }
 
     fn default(&self, facts: &Facts, schema: Option<&Schema>, object: &mut Value) {
@@ -244,28 +297,37 @@ impl Request {
                 "the API version in the data ({version}) does not match the expected API version ({expected})"
             )));
         }
-        if let Some(kind) = given("kind").filter(|kind| *kind != facts.kind) {
-            let message = format!(
-                "{kind} in version {:?} cannot be handled as a {}: converting ({}).{kind} to ({}).{}: unknown conversion",
-                self.address.version, facts.kind, self.address.version, self.address.version, facts.kind
-            );
-            return Err(Failure::bad_request(&message));
+        let (kind, version) = (&facts.kind, &self.address.version);
+        match given("kind") {
+            Some(given) if given != *kind && facts.is_built_in => Err(Failure::bad_request(&format!(
+                "{given} in version {version:?} cannot be handled as a {kind}: no kind {given:?} is registered for \
+                 version {expected:?} in scheme"
+            ))),
+            Some(given) if given != *kind => {
+                let problem = Problem::invalid("kind", json!(given), format!("must be {kind}"));
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                Err(Failure::refused(&self.address.resource.group, given, name, &[problem]))
+            }
+            None if !facts.is_built_in => {
+                let text = object.to_string();
+                let start: String = text.chars().take(30).collect();
+                let more = if start.len() < text.len() { " ..." } else { "" };
+                Err(Failure::bad_request(&format!(
+                    "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in \
+                     '{text}' ({start}{more})"
+                )))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn unknown(&self, facts: &Facts, gone: &[String]) -> Result<(), Failure> {
+    fn unknown(&self, facts: &Facts, object: &Value, gone: &[String]) -> Result<(), Failure> {
         let told = |path: &String| format!("unknown field {path:?}");
         match self.query.get("fieldValidation") {
             Some("Strict") => {
                 let all: Vec<String> = gone.iter().map(told).collect();
-                Err(Failure::bad_request(&format!(
-                    "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-                    facts.kind,
-                    self.address.version,
-                    facts.kind,
-                    all.join(", ")
-                )))
+                let why = format!("strict decoding error: {}", all.join(", "));
+                Err(self.undecodable(facts, object, &why))
             }
             Some("Ignore") => Ok(()),
             _ => {
@@ -275,12 +337,38 @@ impl Request {
         }
     }
 
+    /// The numbers of replicas that a definition names are numbers.
+    fn check_scale(&self, facts: &Facts, object: &Value, is_status: bool) -> Option<Problem> {
+        let defined = facts.definition.as_ref()?.version(&self.address.version)?;
+        let paths = defined.scale.as_ref()?;
+        let pointer = if is_status { &paths.current } else { &paths.wanted };
+        let (value, path) = (object.pointer(pointer)?, pointer.replace('/', "."));
+        match value.as_i64() {
+            Some(number) if number < 0 => Some(Problem::invalid(
+                &path,
+                json!(number),
+                "should be a non-negative integer",
+            )),
+            Some(_) => None,
+            None => {
+                let (shown, form) = match value {
+                    Value::String(text) => (text.clone(), "string"),
+                    Value::Bool(yes) => (yes.to_string(), "bool"),
+                    Value::Number(number) => (number.to_string(), "float64"),
+                    _ => return None,
+                };
+                let why = format!("{path} accessor error: {shown} is of the type {form}, expected int64");
+                Some(Problem::invalid(&path, json!(0), why))
+            }
+        }
+    }
+
     /// Whether an object may be stored.
     fn check(
         &self,
         facts: &Facts,
         schema: Option<&Schema>,
-        object: &Value,
+        object: &mut Value,
         before: Option<&Value>,
     ) -> Result<(), Failure> {
         let mut problems = Vec::new();
@@ -288,7 +376,11 @@ impl Request {
             problems.extend(metadata::check(&self.address.resource, facts, object, before));
         }
         if let Some(schema) = schema.filter(|_| !facts.is_built_in) {
-            problems.extend(schema.check(object, before));
+            let is_status = self.address.subresource.as_deref() == Some("status");
+            problems.extend(self.check_scale(facts, object, is_status));
+            problems = schema.check(object, before, is_status, problems);
+            // What was dropped comes back as it is by default.
+            schema.complete(object);
         } else if self.is_stranger {
             problems.extend(complete::check(&self.address.resource, object, before));
         }
@@ -321,16 +413,15 @@ impl Request {
 
     fn delete_one(&self, store: &mut Store, key: &Key, now: Timestamp) -> Result<(Arc<Value>, bool), Failure> {
         let mut deletion = Deletion::of(&self.body);
-        if let Some(seconds) = self.query.get("gracePeriodSeconds") {
+        // Options are those of the body or, without one, those of the query.
+        let option = |name: &str| self.query.get(name).filter(|_| self.body.is_null());
+        if let Some(seconds) = option("gracePeriodSeconds") {
             deletion.grace_seconds = seconds.parse().ok();
         }
         let is_rehearsal = self.body["dryRun"]
             .as_array()
             .is_some_and(|all| all.contains(&json!("All")));
-        let policy = self
-            .query
-            .get("propagationPolicy")
-            .or(self.body["propagationPolicy"].as_str());
+        let policy = option("propagationPolicy").or(self.body["propagationPolicy"].as_str());
         let was_rehearsal = store.is_rehearsal;
         store.is_rehearsal |= is_rehearsal;
         let deleted = write::delete(store, &self.address.resource, key, &deletion, now);
@@ -349,12 +440,19 @@ impl Request {
         for object in chosen {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
             let key = (text("namespace"), text("name"));
-            deleted.push((*self.delete_one(store, &key, now)?.0).clone());
+            let mut object = (*self.delete_one(store, &key, now)?.0).clone();
+            if facts.is_built_in {
+                write::fields(&mut object).retain(|field, _| field != "kind" && field != "apiVersion");
+            }
+            deleted.push(object);
         }
-        let list = json!({
+        let mut list = json!({
             "kind": facts.list_kind(), "apiVersion": self.address.api_version(),
             "metadata": {"resourceVersion": store.version.to_string()}, "items": deleted,
         });
+        if !facts.is_built_in {
+            list["metadata"]["continue"] = json!("");
+        }
         Ok((200, Said::Made(list)))
     }
 }

@@ -75,6 +75,18 @@ impl Request {
         let facts = store.kinds.facts(&self.address.resource);
         let paths = scale_paths(&facts, &self.address.version).ok_or_else(Failure::page_not_found)?;
         let object = store.get(&self.address.resource, &self.address.key())?.clone();
+        if self.verb == Verb::Get && !facts.is_built_in && object.pointer(&paths.wanted).is_none() {
+            let why = format!(
+                "the spec replicas field {:?} does not exist",
+                paths.wanted.replace('/', ".")
+            );
+            return Err(Failure {
+                code: 500,
+                reason: "InternalError".to_owned(),
+                message: format!("Internal error occurred: {why}"),
+                details: Some(json!({"causes": [{"message": why}]})),
+            });
+        }
         let shown = scale_of(&object, &paths, facts.is_built_in);
         let scale = match self.verb {
             Verb::Get => return Ok((200, Said::Made(shown))),
@@ -87,7 +99,7 @@ impl Request {
             _ => return Err(Failure::method_not_allowed()),
         };
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && facts.is_built_in {
             let why = format!("Invalid value: {replicas}: must be greater than or equal to 0");
             let name = self.address.name.as_deref().unwrap_or_default();
             return Err(Failure::invalid(

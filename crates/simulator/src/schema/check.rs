@@ -6,15 +6,37 @@ use serde_json::{Value, json};
 
 use super::{
     Form, Limit, List, Range, Schema,
-    problem::{DUPLICATE, INVALID, Problem, TOO_LONG, TOO_MANY, WRONG_TYPE},
+    problem::{DUPLICATE, Problem, TOO_LONG, TOO_MANY, WRONG_TYPE},
     prune::join,
 };
 
 impl Schema {
-    /// What is wrong with an object, which was another one before.
-    pub(crate) fn check(&self, object: &Value, before: Option<&Value>) -> Vec<Problem> {
+    /// What is wrong with an object, which was another one before. If only its status is written, only that is held to
+    /// types and limits, and told of by itself.
+    /// Problems that are known already come first.
+    pub(crate) fn check(
+        &self,
+        object: &Value,
+        before: Option<&Value>,
+        is_status: bool,
+        known: Vec<Problem>,
+    ) -> Vec<Problem> {
         let mut problems = Vec::new();
-        self.shape(object, before, "", &mut problems);
+        if is_status {
+            let before = before.and_then(|before| before.get("status"));
+            if let (Some(schema), Some(status)) = (self.field("status"), object.get("status")) {
+                schema.shape(status, before, "", &mut problems);
+            }
+            for problem in &mut problems {
+                problem.field = match problem.field.as_str() {
+                    "<nil>" => "status".to_owned(),
+                    field => join("status", field),
+                };
+            }
+        } else {
+            self.shape(object, before, "", &mut problems);
+        }
+        problems.splice(0..0, known);
         let had_doubles = before.is_some_and(|before| {
             let mut problems = Vec::new();
             self.doubles(before, "", &mut problems);
@@ -39,6 +61,44 @@ impl Schema {
     /// Why an object cannot be read as this type, if it cannot: only types count, not limits.
     pub(crate) fn misfit(&self, object: &Value) -> Option<String> {
         self.misfit_at(object, "")
+    }
+
+    /// The first place where a value is of another type than it should be, and what it should be.
+    pub(crate) fn mistyped(&self, value: &Value, path: &str) -> Option<String> {
+        if value.is_null() {
+            return None;
+        }
+        let is_right = match self.form {
+            // Whoever applies may say numbers as they like.
+            Form::Integer | Form::Number => value.is_number(),
+            Form::IntegerOrString => true,
+            _ => self.admits(value),
+        };
+        if !is_right {
+            let wanted = match self.form {
+                Form::Integer | Form::Number => "numeric (int or float)",
+                Form::Object => "map",
+                Form::Array => "list",
+                form => form.name(),
+            };
+            let found = match value {
+                Value::String(_) => "string".to_owned(),
+                other => format!("&value.valueUnstructured{{Value:{other}}}"),
+            };
+            return Some(format!("{path}: expected {wanted}, got {found}"));
+        }
+        match value {
+            Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+                let schema = self.field(name)?;
+                schema.mistyped(value, &format!("{path}.{name}"))
+            }),
+            Value::Array(items) => {
+                let schema = self.items.as_deref()?;
+                let mut all = items.iter().enumerate();
+                all.find_map(|(at, item)| schema.mistyped(item, &format!("{path}[{at}]")))
+            }
+            _ => None,
+        }
     }
 
     fn misfit_at(&self, value: &Value, path: &str) -> Option<String> {
@@ -153,10 +213,12 @@ impl Schema {
             let unit = if most == 1 { "byte" } else { "bytes" };
             let detail = format!("may not be more than {most} {unit}");
             problems.push(Problem::new(TOO_LONG, &named(path), None, detail));
+            return;
         }
         if let Some(least) = self.length.least.filter(|least| length < *least) {
             let detail = in_body(format!("should be at least {least} chars long"));
             problems.push(Problem::invalid(&named(path), json!(text), detail));
+            return;
         }
         if let Some((pattern, Some(regex))) = &self.pattern
             && !regex.is_match(text)
@@ -166,7 +228,7 @@ impl Schema {
         }
         if self.format == "date-time" && self.form == Form::String && text.parse::<jiff::Timestamp>().is_err() {
             let detail = in_body(format!("must be of type date-time: {text:?}"));
-            problems.push(Problem::new(INVALID, &named(path), Some(json!(text)), detail));
+            problems.push(Problem::new(WRONG_TYPE, &named(path), Some(json!(text)), detail));
         }
     }
 
@@ -187,10 +249,20 @@ impl Schema {
             let word = if limit.is_exclusive { "" } else { " or equal to" };
             blame(format!("greater than{word} {}", limit.value));
         }
-        let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-        if self.form == Form::Integer && self.format == "int32" && !fits {
-            let detail = format!("Checked value must be of type integer with format int32 in {path}");
-            problems.push(Problem::invalid("<nil>", json!(""), detail));
+        if self.form == Form::Integer {
+            let fits = match (number.as_i64(), self.format.as_str()) {
+                (Some(whole), "int32") => i32::try_from(whole).is_ok(),
+                (Some(_), _) => true,
+                (None, _) => value.fract() == 0.0 && self.format.is_empty(),
+            };
+            if !fits {
+                let format = match self.format.as_str() {
+                    "" => "(default format)".to_owned(),
+                    format => format!("with format {format}"),
+                };
+                let detail = format!("Checked value must be of type integer {format} in {path}");
+                problems.push(Problem::invalid("<nil>", json!(""), detail));
+            }
         }
     }
 
@@ -254,7 +326,8 @@ impl Schema {
             let detail = format!("{:?} must {what}", path);
             problems.push(Problem::invalid("<nil>", json!(""), detail));
         };
-        if !self.any_of.is_empty() && !self.any_of.iter().any(fits) {
+        let fails_all = !self.any_of.is_empty() && !self.any_of.iter().any(fits);
+        if fails_all {
             blame("validate at least one schema (anyOf)");
         }
         let fitting = self.one_of.iter().filter(|schema| fits(schema)).count();
@@ -269,7 +342,7 @@ impl Schema {
         if self.not.as_ref().is_some_and(|schema| fits(schema)) {
             blame("not validate the schema (not)");
         }
-        for schema in &self.all_of {
+        for schema in self.all_of.iter().chain(self.any_of.first().filter(|_| fails_all)) {
             schema.shape(value, None, path, problems);
         }
     }
@@ -334,7 +407,8 @@ impl Schema {
                 continue;
             }
             let shows_value = !matches!(self.form, Form::Object | Form::Array);
-            problems.extend(rule.judge(value, before, path, shows_value.then(|| value.clone())));
+            let shown = shows_value.then(|| value.clone());
+            problems.extend(rule.judge(value, before, path, shown, self.form.name()));
         }
         for schema in &self.all_of {
             schema.obey(value, before, path, problems);

@@ -58,13 +58,14 @@ impl Rule {
         self.is_transition
     }
 
-    /// What is wrong with a value by this rule; `shown` is what a problem shows of it.
+    /// What is wrong with a value by this rule; `shown` is what a problem shows of it, `form` what it is.
     pub(super) fn judge(
         &self,
         value: &Value,
         before: Option<&Value>,
         path: &str,
         shown: Option<Value>,
+        form: &str,
     ) -> Option<Problem> {
         if self.is_transition && before.is_none() && !self.is_optional {
             return None;
@@ -72,7 +73,7 @@ impl Rule {
         let path = if path.is_empty() { "<nil>" } else { path };
         let program = match &self.program {
             Ok(program) => program,
-            Err(error) => return Some(self.failed(path, shown, &format!("rule compile error: {error}"))),
+            Err(error) => return Some(failed(path, form, &format!("rule compile error: {error}"))),
         };
         let context = context(value, before);
         match program.execute(&context) {
@@ -80,13 +81,9 @@ impl Rule {
             Ok(_) => Some(self.broken(path, shown, &context)),
             Err(error) => {
                 let detail = format!("{error} evaluating rule: {}", self.title());
-                Some(self.failed(path, shown, &detail))
+                Some(failed(path, form, &detail))
             }
         }
-    }
-
-    fn failed(&self, path: &str, shown: Option<Value>, detail: &str) -> Problem {
-        Problem::new(super::problem::INVALID, path, shown, detail)
     }
 
     fn broken(&self, path: &str, shown: Option<Value>, context: &Context<'_, '_>) -> Problem {
@@ -123,6 +120,11 @@ impl Rule {
             &self.message
         }
     }
+}
+
+/// A rule that cannot be evaluated shows what the value is, not the value.
+fn failed(path: &str, form: &str, detail: &str) -> Problem {
+    Problem::invalid(path, Value::from(form), detail)
 }
 
 fn context(value: &Value, before: Option<&Value>) -> Context<'static, 'static> {
@@ -193,7 +195,8 @@ mod tests {
 
     fn judge(rule: &str, value: &Value, before: Option<&Value>) -> Option<String> {
         let rule = Rule::read(&json!({"rule": rule, "message": "no"}));
-        rule.judge(value, before, "spec.x", None).map(|problem| problem.detail)
+        rule.judge(value, before, "spec.x", None, "object")
+            .map(|problem| problem.detail)
     }
 
     #[test]
