@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use cloud_sim::{Ending, Happening, Machine, Region};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use simulator::{ApiServer, Event};
-use tokio::task::JoinSet;
+use simulator::{ApiServer, Change, Event};
+use tokio::{sync::mpsc::UnboundedReceiver, task::JoinSet};
 
 use crate::objects::RUNS_FOR;
 
@@ -18,8 +18,9 @@ const SILENCE: Duration = Duration::from_secs(40);
 pub(crate) fn start(server: &ApiServer, region: &Arc<Region>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(play(server.clone(), Arc::clone(region)));
-    tasks.spawn(accept_classes(server.clone()));
-    tasks.spawn(end_batches(server.clone()));
+    // They listen from now on, not from when they are first polled.
+    tasks.spawn(accept_classes(server.clone(), server.changes()));
+    tasks.spawn(end_batches(server.clone(), server.changes()));
     tasks
 }
 
@@ -168,9 +169,8 @@ async fn forget(server: ApiServer, machine: Arc<Machine>, ending: Ending) {
 }
 
 /// Accepts node classes: a provider would find their images and networks first.
-async fn accept_classes(server: ApiServer) {
+async fn accept_classes(server: ApiServer, mut changes: UnboundedReceiver<Change>) {
     const CLASSES: [&str; 3] = ["ec2nodeclasses", "aksnodeclasses", "kwoknodeclasses"];
-    let mut changes = server.changes();
     let mut accepted = BTreeSet::new();
     while let Some(change) = changes.recv().await {
         if change.event == Event::Deleted || !CLASSES.contains(&change.resource.plural.as_str()) {
@@ -187,8 +187,7 @@ async fn accept_classes(server: ApiServer) {
 }
 
 /// Pods that say how long they run end by themselves.
-async fn end_batches(server: ApiServer) {
-    let mut changes = server.changes();
+async fn end_batches(server: ApiServer, mut changes: UnboundedReceiver<Change>) {
     let mut known = BTreeSet::new();
     let mut running = JoinSet::new();
     loop {
