@@ -69,6 +69,16 @@ pub fn random(seed: u64) -> Snapshot {
     devices::add(snapshot, rng)
 }
 
+/// What upstream and kube-scheduler do not see alike: a label that upstream takes for the one that replaced it, and volumes
+/// of one host, which upstream lets go anywhere.
+const SEEN_OTHERWISE: [&str; 2] = ["\"failure-domain.beta.kubernetes.io/zone\"", "\"local\":{"];
+
+/// Whether upstream's own plan for the cluster can be held to what kube-scheduler does.
+pub fn is_seen_alike(snapshot: &Snapshot) -> bool {
+    let text = serde_json::to_string(snapshot).unwrap_or_default();
+    !SEEN_OTHERWISE.iter().any(|part| text.contains(part))
+}
+
 fn settings(mut snapshot: Snapshot, rng: &mut Rng) -> Snapshot {
     if rng.chance(20) {
         snapshot = snapshot.setting("preferencePolicy", "Ignore");
