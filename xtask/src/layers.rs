@@ -74,6 +74,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "cloud-sim",
+        sees: &["api", "model", "catalogue", "cloud"],
+        pure: false,
+    },
+    Layer {
         name: "simulator",
         sees: &["api", "model", "scheduler"],
         pure: false,
@@ -93,6 +98,20 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "scenario",
+        sees: &[
+            "api",
+            "model",
+            "catalogue",
+            "cloud",
+            "cloud-sim",
+            "controllers",
+            "runtime",
+            "simulator",
+        ],
+        pure: false,
+    },
+    Layer {
         name: "dovetail",
         sees: &[
             "api",
@@ -100,11 +119,14 @@ const LAYERS: &[Layer] = &[
             "catalogue",
             "cloud",
             "cloud-kwok",
+            "cloud-sim",
             "controllers",
             "disruption",
             "packing",
             "runtime",
+            "scenario",
             "scheduler",
+            "simulator",
             "state",
         ],
         pure: false,

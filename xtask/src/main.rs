@@ -36,6 +36,8 @@ enum Task {
     Bench(bench::Bench),
     /// Compares our plans with upstream's on random clusters, `--seeds 1..2000 --shard 0/4`, or on snapshot files
     Differential(packing::Forwarded),
+    /// Compares which nodes go with upstream's decisions on seeded clusters, `--seeds 1..1001`
+    DisruptionDifferential(packing::Forwarded),
     /// A real control plane on this machine, to try things by hand
     #[command(subcommand)]
     Cluster(cluster::Cluster),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
         Task::Bench(task) => bench::run(&task),
         Task::Differential(task) => packing::run("packing-bench", "differential", &task),
+        Task::DisruptionDifferential(task) => packing::run("disruption-bench", "differential", &task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
         Task::Specs => specs::run().map(|()| ExitCode::SUCCESS),

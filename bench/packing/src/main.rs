@@ -1,5 +1,6 @@
 //! The comparisons as commands, built optimised: `cargo xtask differential` and `cargo xtask bench packing` run them.
 
+use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -91,6 +92,9 @@ struct Measure {
     /// Turns of each
     #[arg(long, default_value_t = 1)]
     rounds: u32,
+    /// Threads of ours; otherwise as many as the machine has
+    #[arg(long)]
+    threads: Option<NonZero<usize>>,
     /// Only inputs whose name contains this
     #[arg(long)]
     only: Option<String>,
@@ -218,6 +222,10 @@ fn measure(task: &Measure) -> Result<ExitCode> {
             Packing::Cheapest
         },
         is_compared: !task.alone && !task.growth,
+        threads: task
+            .threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZero::get),
     };
     let (mut rows, mut inputs) = (Vec::new(), Vec::new());
     let mut take = |input: Input| -> Result<()> {

@@ -13,17 +13,27 @@ fn unprefixed(part: &str) -> &str {
     part.strip_prefix("incompatible requirements, ").unwrap_or(part)
 }
 
-/// A refusal without what depends on where other pods went: the pods in each domain, and the claim's own.
+/// A refusal without what chance decides: pods in each domain and the claim's own, which depend on where other pods went,
+/// and which of several labels that no node has is named.
 pub fn without_counts(message: &str) -> String {
-    let part = |part: &str| match (part.split_once("(counts = "), part.split_once("podDomains = ")) {
+    let part = |part: &str| {
+        if part.starts_with("label \"") && part.contains("\" does not have known values") {
+            return "label does not have known values".to_owned();
+        }
+        without_pods(part)
+    };
+    let parts: Vec<String> = message.split("; ").map(part).collect();
+    parts.join("; ")
+}
+
+fn without_pods(part: &str) -> String {
+    match (part.split_once("(counts = "), part.split_once("podDomains = ")) {
         (Some((before, _)), Some((_, after))) => {
             let domains = after.split(", nodeDomains = ").next().unwrap_or_default();
             format!("{before}(podDomains = {domains}")
         }
         _ => part.to_owned(),
-    };
-    let parts: Vec<String> = message.split("; ").map(part).collect();
-    parts.join("; ")
+    }
 }
 
 /// Which label a typo hint names is up to chance; that there is one is not.
@@ -79,5 +89,12 @@ mod tests {
         let said = "x; unsatisfiable topology constraint for spread, key=zone (counts = a: 1, podDomains = zone Exists, nodeDomains = zone In [a]";
         let meant = "x; unsatisfiable topology constraint for spread, key=zone (podDomains = zone Exists";
         assert_eq!(without_counts(said), meant);
+    }
+
+    #[test]
+    fn which_of_several_unknown_labels_is_named_can_be_left_out() {
+        let said = |label: &str| format!("label {label:?} does not have known values; no instance type met");
+        assert_eq!(without_counts(&said("team")), without_counts(&said("env")));
+        assert_ne!(without_counts(&said("team")), without_counts("no instance type met"));
     }
 }

@@ -15,7 +15,7 @@ use runtime::{Api, ApiError, Clock, Delete, Engine, Event, Metrics, Patch, Recor
 use serde_json::Value;
 use state::{Change, State, Tracked};
 
-use crate::patch::{self, Lock};
+use crate::patch::{self, Lock, Written};
 
 /// What a cluster is made of.
 pub struct Parts {
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// Writes what differs between an object as it was read and as it should be, its status aside; none when nothing does.
-    pub async fn update<T: Tracked>(&self, before: &T, after: &T, lock: Lock) -> Result<Option<T>, ApiError> {
+    pub async fn update<T: Tracked + Written>(&self, before: &T, after: &T, lock: Lock) -> Result<Option<T>, ApiError> {
         match patch::of_object(before, after, lock) {
             Some(patch) => self
                 .patch(&before.metadata().key(), &Patch::Merge(patch))
@@ -176,7 +176,12 @@ impl Cluster {
     }
 
     /// Writes what differs in the status; none when nothing does.
-    pub async fn update_status<T: Tracked>(&self, before: &T, after: &T, lock: Lock) -> Result<Option<T>, ApiError> {
+    pub async fn update_status<T: Tracked + Written>(
+        &self,
+        before: &T,
+        after: &T,
+        lock: Lock,
+    ) -> Result<Option<T>, ApiError> {
         match patch::of_status(before, after, lock) {
             Some(patch) => self
                 .patch_status(&before.metadata().key(), &Patch::Merge(patch))

@@ -35,7 +35,9 @@ pub fn run(cluster: &Arc<Cluster>, repair: Option<RepairPolicies>) -> impl Futur
     let memory = Arc::new(Memory::default());
     let queue = Arc::new(CommandQueue::new(Arc::clone(&memory)));
     let (work, carry_on) = crate::run(queue, Arc::clone(cluster));
-    let rounds = Rounds::new(memory, work, repair.map(Policies::new));
+    // The time of the start is a seed that no other process has, and that a simulated one has again.
+    let seed = u64::try_from(cluster.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
+    let rounds = Rounds::new(memory, work, repair.map(Policies::new), seed);
     let (_, ask) = crate::run(Arc::new(rounds), Arc::clone(cluster));
     async {
         tokio::join!(carry_on, ask);

@@ -9,6 +9,7 @@ mod cluster;
 mod conditions;
 mod controller;
 pub mod disruption;
+pub mod mutation;
 pub mod node;
 pub mod node_claim;
 pub mod node_overlay;

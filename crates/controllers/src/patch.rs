@@ -1,6 +1,10 @@
 //! What differs between an object as it was read and as it should be, as the JSON merge patch that makes it so.
 
-use model::object::Object;
+use model::object::{
+    CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, Node, NodeClaim, NodeClaimSpec, NodeClaimStatus,
+    NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, NodePool, NodePoolSpec, NodePoolStatus, NodeSpec, NodeStatus,
+    Object,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -13,18 +17,68 @@ pub enum Lock {
     None,
 }
 
+/// An object in the three parts that are compared. A part that is the same is not looked into: of the many writes to a
+/// claim nearly all leave its spec alone, which is by far the largest part.
+pub trait Written: Object {
+    /// What is wanted.
+    type Spec: Serialize + PartialEq;
+    /// What there is.
+    type Status: Serialize + PartialEq;
+
+    /// What is wanted.
+    fn spec(&self) -> &Self::Spec;
+    /// What there is.
+    fn status(&self) -> &Self::Status;
+}
+
+macro_rules! written {
+    ($($kind:ident { $spec:ident, $status:ident })*) => {$(
+        impl Written for $kind {
+            type Spec = $spec;
+            type Status = $status;
+
+            fn spec(&self) -> &$spec {
+                &self.spec
+            }
+
+            fn status(&self) -> &$status {
+                &self.status
+            }
+        }
+    )*};
+}
+
+written! {
+    CapacityBuffer { CapacityBufferSpec, CapacityBufferStatus }
+    Node { NodeSpec, NodeStatus }
+    NodeClaim { NodeClaimSpec, NodeClaimStatus }
+    NodeOverlay { NodeOverlaySpec, NodeOverlayStatus }
+    NodePool { NodePoolSpec, NodePoolStatus }
+}
+
 /// The patch of everything but the status; none when nothing differs.
-pub(crate) fn of_object<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
-    let mut difference = between(before, after);
-    difference.remove("status");
+pub(crate) fn of_object<T: Written>(before: &T, after: &T, lock: Lock) -> Option<Value> {
+    let mut difference = Map::new();
+    add(&mut difference, "metadata", before.metadata(), after.metadata());
+    add(&mut difference, "spec", before.spec(), after.spec());
     finish(difference, before, lock)
 }
 
 /// The patch of the status; none when nothing differs.
-pub(crate) fn of_status<T: Object>(before: &T, after: &T, lock: Lock) -> Option<Value> {
-    let mut difference = between(before, after);
-    difference.retain(|field, _| field == "status");
+pub(crate) fn of_status<T: Written>(before: &T, after: &T, lock: Lock) -> Option<Value> {
+    let mut difference = Map::new();
+    add(&mut difference, "status", before.status(), after.status());
     finish(difference, before, lock)
+}
+
+/// Adds what differs in a part.
+fn add<T: Serialize + PartialEq>(patch: &mut Map<String, Value>, part: &str, before: &T, after: &T) {
+    if before != after {
+        let difference = between(before, after);
+        if !difference.is_empty() {
+            patch.insert(part.to_owned(), Value::Object(difference));
+        }
+    }
 }
 
 fn finish<T: Object>(mut patch: Map<String, Value>, before: &T, lock: Lock) -> Option<Value> {
@@ -71,8 +125,6 @@ fn fields(before: &Map<String, Value>, after: Map<String, Value>) -> Map<String,
 
 #[cfg(test)]
 mod tests {
-    use model::object::Node;
-
     use super::*;
 
     fn node(json: &str) -> Node {

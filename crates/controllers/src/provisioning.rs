@@ -12,6 +12,7 @@ pub(crate) mod create;
 pub(crate) mod decide;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod foresight;
 pub(crate) mod in_flight;
 mod listed;
 mod name;

@@ -96,8 +96,11 @@ impl Starting {
             self.one::<PodTemplate>();
             self.one::<Deployment>();
         }
-        if settings.feature_gates.capacity_buffer || !settings.default_constraints.is_empty() {
+        let reads_workloads = settings.feature_gates.capacity_buffer || !settings.default_constraints.is_empty();
+        if reads_workloads || self.cluster.settings().looks_ahead() {
             self.one::<ReplicaSet>();
+        }
+        if reads_workloads {
             self.one::<StatefulSet>();
         }
         if !settings.default_constraints.is_empty() {

@@ -11,6 +11,8 @@ pub(crate) struct Answer {
     pub(crate) notes: String,
     /// Whether a finding was asked to be an exit code of its own, and there is one.
     pub(crate) is_finding: bool,
+    /// Whether what was asked about failed.
+    pub(crate) is_failure: bool,
 }
 
 /// How a process ends that was asked to tell findings from none, and has one.
@@ -33,7 +35,9 @@ impl Answer {
             other => other?,
         }
         eprint!("{}", self.notes);
-        Ok(if self.is_finding {
+        Ok(if self.is_failure {
+            ExitCode::FAILURE
+        } else if self.is_finding {
             FINDING.into()
         } else {
             ExitCode::SUCCESS

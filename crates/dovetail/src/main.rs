@@ -3,12 +3,14 @@
 mod answer;
 mod budgets;
 mod crds;
+mod demo;
 mod document;
 mod failure;
 mod live;
 mod pause;
 mod plan;
 mod run;
+mod simulate;
 mod terminal;
 mod version;
 
@@ -28,6 +30,8 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Demo(demo::Args),
+    Simulate(simulate::Args),
     Run(run::Args),
     Plan(plan::Args),
     Budgets(budgets::Args),
@@ -58,6 +62,8 @@ fn command() -> Command {
 
 fn answer(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Demo(args) => demo::answer(&args),
+        Command::Simulate(args) => simulate::answer(&args)?.print(),
         Command::Run(args) => run::answer(&args),
         Command::Plan(args) => plan::answer(&args)?.print(),
         Command::Budgets(args) => budgets::answer(&args)?.print(),

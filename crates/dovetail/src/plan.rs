@@ -1,5 +1,6 @@
 //! `dovetail plan`: which nodes the pending pods of a dump would get, what they cost, and what stays pending and why.
 
+mod check;
 mod engine;
 mod funnel;
 mod input;
@@ -83,6 +84,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         text,
         notes: notes(&report, &screen),
         is_finding: args.fail_on_pending && !report.pending.is_empty(),
+        is_failure: false,
     })
 }
 

@@ -75,8 +75,8 @@ pub use storage::{
 };
 pub use taint::{Taint, Toleration};
 pub use workload::{
-    DaemonSet, Deployment, PodTemplate, ReplicaSet, ReplicationController, ReplicationControllerSpec, Service,
-    ServiceSpec, StatefulSet, WorkloadSpec,
+    DaemonSet, Deployment, PodTemplate, ReplicaSet, ReplicaSetStatus, ReplicationController, ReplicationControllerSpec,
+    Service, ServiceSpec, StatefulSet, WorkloadSpec,
 };
 
 use crate::sharing::Sharing;

@@ -4,7 +4,7 @@
 //! is to be carried out, for kube-scheduler spends it: in which order the pods can be bound, which nodes are released
 //! when, and which pods are told where to go.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     object::{InstanceTypeName, Map, NodeName, NodePoolName, Pod, Text},
@@ -65,10 +65,27 @@ pub struct PlannedClaim {
     pub nominated: Vec<u32>,
 }
 
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 impl PlannedClaim {
     /// The pods to be nominated for its node.
     pub fn nominated_pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
         self.nominated.iter().filter_map(|at| self.pods.get(*at as usize))
+    }
+
+    fn for_pods(&self, is_kept: impl Fn(&Pod) -> bool) -> Self {
+        let mut kept = self.clone();
+        kept.pods.clear();
+        kept.nominated.clear();
+        for (at, pod) in (0..).zip(&self.pods).filter(|(_, pod)| is_kept(pod)) {
+            if self.nominated.contains(&at) {
+                kept.nominated.push(position(kept.pods.len()));
+            }
+            kept.pods.push(Arc::clone(pod));
+        }
+        kept
     }
 }
 
@@ -242,10 +259,105 @@ impl Plan {
         placements
     }
 
+    /// The plan as far as it concerns some of its pods: machines for none of them are left out, the others stay as large
+    /// as they are.
+    #[must_use]
+    pub fn for_pods(&self, is_kept: impl Fn(&Pod) -> bool) -> Self {
+        let mut kept = Self::default();
+        let mut slots = BTreeMap::new();
+        for (at, node) in (0..).zip(&self.existing) {
+            let pods: Vec<_> = node.pods.iter().filter(|pod| is_kept(pod)).cloned().collect();
+            if !pods.is_empty() {
+                slots.insert(Slot::Existing(at), Slot::Existing(position(kept.existing.len())));
+                kept.existing.push(PlannedNode {
+                    name: node.name.clone(),
+                    pods,
+                });
+            }
+        }
+        for (at, claim) in (0..).zip(&self.claims) {
+            if claim.pods.iter().any(|pod| is_kept(pod)) {
+                slots.insert(Slot::Claim(at), Slot::Claim(position(kept.claims.len())));
+                kept.claims.push(claim.for_pods(&is_kept));
+            }
+        }
+        if !self.order.is_empty() {
+            let placements = self.placements().into_iter().filter(|(_, pod)| is_kept(pod));
+            kept.order = placements.filter_map(|(slot, _)| slots.get(&slot).copied()).collect();
+        }
+        let unplaced = self.unplaced.iter().filter(|refusal| is_kept(&refusal.pod));
+        kept.unplaced = unplaced.cloned().collect();
+        kept
+    }
+
     /// How many pods have a place.
     pub fn placed(&self) -> usize {
         let claimed: usize = self.claims.iter().map(|claim| claim.pods.len()).sum();
         let existing: usize = self.existing.iter().map(|node| node.pods.len()).sum();
         claimed + existing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Metadata;
+
+    fn pods(names: &[&str]) -> Vec<Arc<Pod>> {
+        let pod = |name: &&str| Pod {
+            metadata: Metadata {
+                name: (*name).into(),
+                ..Metadata::default()
+            },
+            ..Pod::default()
+        };
+        names.iter().map(pod).map(Arc::new).collect()
+    }
+
+    fn claim(names: &[&str], nominated: &[u32]) -> PlannedClaim {
+        PlannedClaim {
+            node_pool: "p".into(),
+            pods: pods(names),
+            constraints: Arc::default(),
+            min_types: None,
+            options: TypeOptions::default(),
+            cheapest: None,
+            requests: ResourceList::default(),
+            labels: Map::default(),
+            annotations: Map::default(),
+            wave: 0,
+            nominated: nominated.to_vec(),
+        }
+    }
+
+    #[test]
+    fn plan_for_some_of_its_pods_keeps_their_machines_their_order_and_their_nominations() {
+        let (first, second) = (Slot::Claim(1), Slot::Claim(2));
+        let plan = Plan {
+            claims: vec![claim(&["x1"], &[]), claim(&["x2", "a"], &[0, 1]), claim(&["b"], &[])],
+            existing: vec![PlannedNode {
+                name: "n".into(),
+                pods: pods(&["x3", "c"]),
+            }],
+            unplaced: Vec::new(),
+            order: vec![
+                second,
+                Slot::Existing(0),
+                first,
+                Slot::Claim(0),
+                Slot::Existing(0),
+                first,
+            ],
+        };
+        let kept = plan.for_pods(|pod| !pod.metadata.name.starts_with('x'));
+        let order: Vec<_> = kept
+            .placements()
+            .into_iter()
+            .map(|(slot, pod)| (slot, pod.metadata.name.to_string()))
+            .collect();
+        let expected = [(Slot::Claim(1), "b"), (Slot::Existing(0), "c"), (Slot::Claim(0), "a")];
+        assert_eq!(order, expected.map(|(slot, name)| (slot, name.to_owned())));
+        assert_eq!((kept.claims.len(), kept.existing.len(), kept.order.len()), (2, 1, 3));
+        assert_eq!(kept.claims[0].nominated, [0]);
     }
 }

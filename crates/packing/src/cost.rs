@@ -30,5 +30,5 @@ pub use variant::{Settings, Variant};
 
 pub(crate) use item::Kind;
 pub(crate) use market::{markets, signature};
-pub(crate) use portfolio::worths;
-pub(crate) use space::{as_score, as_weights};
+pub(crate) use portfolio::{portfolio_on, worths};
+pub(crate) use space::{Ground, as_score, as_weights};

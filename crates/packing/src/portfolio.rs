@@ -21,9 +21,9 @@ use self::trial::{TRIALS, Trial};
 use crate::{
     bound::lower_bound,
     cost::{
-        Portfolio,
+        Ground, Portfolio,
         adapt::{self, ClassKey, Picture},
-        portfolio,
+        portfolio_on,
     },
     finish,
     options::{Packing, Steering},
@@ -181,6 +181,7 @@ impl<'p> Race<'p> {
             return;
         }
         let picture = adapt::for_passes(&mut run, &left);
+        let ground = Ground::new(&picture.problem);
         let mut ready = Some((run, left));
         let mut trials = TRIALS.iter();
         while !self.is_over() {
@@ -192,7 +193,7 @@ impl<'p> Race<'p> {
             if wanted.is_empty() {
                 break;
             }
-            let attempts = self.attempts(&wanted, &picture, ready.take());
+            let attempts = self.attempts(&wanted, &picture, &ground, ready.take());
             for (trial, attempt) in wanted.into_iter().zip(attempts) {
                 // Some were tried ahead of their turn: what came before them decides whether they count.
                 if !self.is_over() && self.is_wanted(trial) {
@@ -203,13 +204,19 @@ impl<'p> Race<'p> {
     }
 
     /// Tries some at once, each on a thread of its own. What comes of it does not depend on how many.
-    fn attempts(&mut self, trials: &[&Trial], picture: &Picture, ready: Option<(Run<'p>, Vec<u32>)>) -> Vec<Attempt> {
+    fn attempts(
+        &mut self,
+        trials: &[&Trial],
+        picture: &Picture,
+        ground: &Ground<'_>,
+        ready: Option<(Run<'p>, Vec<u32>)>,
+    ) -> Vec<Attempt> {
         let mut rehearsals = std::mem::take(&mut self.rehearsals);
         let (race, found) = (&*self, OnceLock::new());
         let (first, rest) = rehearsals.split_at_mut(1);
         let is_alone = rest.is_empty();
         let (attempts, bound) = std::thread::scope(|scope| {
-            let search = |trial: &Trial| portfolio(&picture.problem, &trial.settings());
+            let search = |trial: &Trial| portfolio_on(ground, &trial.settings());
             let others: Vec<_> = trials[1..]
                 .iter()
                 .zip(rest)

@@ -1,41 +1,22 @@
 //! Are simulations on a prepared cluster the same as planning the changed cluster from scratch?
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod generated;
+
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use model::{
-    dump::{self, Mode, Source},
-    object::NodeName,
-    plan::Plan,
-    snapshot::Snapshot,
-};
-use packing::{Options, Packing, Prepared, UnknownNode, plan};
+use generated::{faithful, read};
+use model::{object::NodeName, plan::Plan, snapshot::Snapshot};
+use packing::{Prepared, UnknownNode, plan};
 use workloads::{Shape, diverse::Types};
 
 fn fleet(name: &str) -> Snapshot {
     let shape = Shape::named(name, Some(150), Types::Fake400, 1).unwrap();
-    read(serde_json::to_vec(&shape.generate()).unwrap())
+    read(&shape.generate())
 }
 
 fn random(seed: u64) -> Snapshot {
-    read(serde_json::to_vec(&workloads::random::random(seed)).unwrap())
-}
-
-fn read(json: Vec<u8>) -> Snapshot {
-    let source = Source::Stream("generated".to_owned(), Box::new(std::io::Cursor::new(json)));
-    let options = dump::Options {
-        mode: Mode::default(),
-        taken_at: Timestamp::UNIX_EPOCH,
-    };
-    dump::read([source], options).unwrap().0
-}
-
-fn faithful() -> Options {
-    Options {
-        packing: Packing::Faithful,
-        ..Options::default()
-    }
+    read(&workloads::random::random(seed))
 }
 
 /// The same cluster with a node's claim marked for deletion, so that planning it moves the node's pods.

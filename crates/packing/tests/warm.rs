@@ -1,31 +1,12 @@
 //! Is a plan the same whether or not something was kept from the plan before?
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use jiff::Timestamp;
-use model::{
-    dump::{self, Mode, Source},
-    object::{Given, NodePool, Pod},
-    snapshot::Snapshot,
-};
-use packing::{Options, Packing, Prepared, Warm, plan};
+mod generated;
+
+use generated::{faithful, read};
+use model::object::{Given, NodePool, Pod};
+use packing::{Prepared, Warm, plan};
 use workloads::{Shape, diverse::Types};
-
-fn read(workload: &workloads::Snapshot) -> Snapshot {
-    let json = serde_json::to_vec(workload).unwrap();
-    let source = Source::Stream("generated".to_owned(), Box::new(std::io::Cursor::new(json)));
-    let options = dump::Options {
-        mode: Mode::default(),
-        taken_at: Timestamp::UNIX_EPOCH,
-    };
-    dump::read([source], options).unwrap().0
-}
-
-fn faithful() -> Options {
-    Options {
-        packing: Packing::Faithful,
-        ..Options::default()
-    }
-}
 
 #[test]
 fn a_plan_is_the_same_with_what_other_plans_left() {

@@ -1,29 +1,17 @@
 //! How much does placing pods take, counted? The same on every machine, so it can be asserted.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod generated;
+
 use std::alloc::System;
 
-use jiff::Timestamp;
-use model::{
-    dump::{self, Mode, Source},
-    snapshot::Snapshot,
-};
-use packing::{Options, Packing, PlanStep, Warm, Work};
+use generated::{faithful, read};
+use packing::{PlanStep, Warm, Work};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use workloads::{Shape, diverse::Types};
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-fn read(workload: &workloads::Snapshot) -> Snapshot {
-    let json = serde_json::to_vec(workload).unwrap();
-    let source = Source::Stream("generated".to_owned(), Box::new(std::io::Cursor::new(json)));
-    let options = dump::Options {
-        mode: Mode::default(),
-        taken_at: Timestamp::UNIX_EPOCH,
-    };
-    dump::read([source], options).unwrap().0
-}
 
 struct Counted {
     work: Work,
@@ -34,16 +22,12 @@ struct Counted {
 }
 
 fn count(workload: &workloads::Snapshot) -> Counted {
-    let options = Options {
-        packing: Packing::Faithful,
-        ..Options::default()
-    };
     let allocations = || {
         let stats = COUNTING.stats();
         stats.allocations + stats.reallocations
     };
     let (mut before, mut solving) = (0, 0);
-    let (plan, work) = Warm::default().faithful(&read(workload), &options, |step| match step {
+    let (plan, work) = Warm::default().faithful(&read(workload), &faithful(), |step| match step {
         PlanStep::Run => before = allocations(),
         PlanStep::Solve => solving = allocations() - before,
         _ => {}

@@ -64,6 +64,8 @@ pub struct Settings {
     pub steering: Steering,
     /// `--packing`
     pub packing: Packing,
+    /// `--foresight`
+    pub foresight: bool,
     /// `--consolidation`
     pub consolidation: Consolidation,
 }
@@ -152,12 +154,18 @@ impl Default for Settings {
             metrics_profile: MetricsProfile::default(),
             steering: Steering::default(),
             packing: Packing::default(),
+            foresight: false,
             consolidation: Consolidation::default(),
         }
     }
 }
 
 impl Settings {
+    /// Whether pods that are about to be made take part in plans. Upstream's plans know none.
+    pub fn looks_ahead(&self) -> bool {
+        self.foresight && self.packing == Packing::Cheapest
+    }
+
     /// The settings of these arguments (the program's name left out) and this environment, and what to log about them.
     pub fn parse(
         arguments: impl Iterator<Item = String>,

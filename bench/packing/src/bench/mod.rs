@@ -6,8 +6,6 @@ pub mod row;
 pub mod simulation;
 pub mod steps;
 
-use std::num::NonZero;
-
 use anyhow::Result;
 use packing::{Options, Packing, Warm};
 use workloads::Shape;
@@ -31,6 +29,8 @@ pub struct Bench {
     pub packing: Packing,
     /// Whether the reference takes its turns.
     pub is_compared: bool,
+    /// Threads of ours.
+    pub threads: usize,
 }
 
 /// The shapes the figures are about. `large` adds those the reference needs minutes for.
@@ -67,7 +67,7 @@ impl Bench {
     pub fn run(self, input: &Input) -> Result<Row> {
         let options = Options {
             packing: self.packing,
-            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+            threads: self.threads,
             ..Options::default()
         };
         let (mut samples, mut warm_samples) = (Vec::new(), Vec::new());

@@ -10,6 +10,7 @@ mod constraints;
 mod devices;
 mod pools;
 mod storage;
+mod unusual;
 mod workload;
 
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ const TAINTS: [(&str, &str, &str); 3] = [
 
 /// Turns a seed into the one of the draws that were added later.
 const LATER: u64 = 0x0de7_1ce5;
+/// The same for those that came after.
+const LAST: u64 = 0x000d_dbe7;
 
 /// The random cluster of a seed.
 pub fn random(seed: u64) -> Snapshot {
@@ -62,6 +65,7 @@ pub fn random(seed: u64) -> Snapshot {
     // Draws of their own, so that what a seed was before these came remains.
     let rng = &mut Rng::new(seed ^ LATER);
     cloud::deviate(&mut snapshot.instance_types, rng);
+    unusual::add(&mut snapshot, &mut Rng::new(seed ^ LAST));
     devices::add(snapshot, rng)
 }
 
@@ -102,7 +106,7 @@ mod tests {
 
     /// What must turn up somewhere in many random clusters, as a piece of JSON text.
     #[rustfmt::skip]
-    const FEATURES: [&str; 74] = [
+    const FEATURES: [&str; 86] = [
         "\"operator\":\"In\"", "\"operator\":\"NotIn\"", "\"operator\":\"Exists\"", "\"operator\":\"DoesNotExist\"",
         "\"operator\":\"Gt\"", "\"operator\":\"Lt\"", "\"operator\":\"Gte\"", "\"operator\":\"Lte\"", "\"minValues\"",
         "\"effect\":\"NoSchedule\"", "\"effect\":\"PreferNoSchedule\"", "\"effect\":\"NoExecute\"", "\"startupTaints\"",
@@ -121,7 +125,9 @@ mod tests {
         "\"nodePoolInstanceTypes\":{\"", "\"volumeAttachmentLimits\"", "\"capacityOverride\"", "\"overheadOverride\"",
         "\"consolidationPolicy\":\"Balanced\"", "\"ignoreDRARequests\":false", "\"attributeBindings\"",
         "\"resourceSliceTemplates\"", "\"kind\":\"ResourceSlice\"", "\"kind\":\"ResourceClaimTemplate\"",
-        "\"firstAvailable\"", "\"sharedCounters\"", "\"matchAttribute\"", "\"reservedFor\"", "\"allocationMode\":\"All\"",
+        "\"key\":\"kubernetes.io/hostname\"", "\"topologyKey\":\"example.com/team\"", "\"hostIP\"", "\"protocol\":\"UDP\"",
+        "\"local\"", "\"hostPath\"", "\"nfs\"", "\"no-such-class\"", "\"no-such-volume\"", "-crowd-69\"", "\"nodes\":\"0\"",
+        "\"example.com/unknown\"", "\"firstAvailable\"", "\"sharedCounters\"", "\"matchAttribute\"", "\"reservedFor\"", "\"allocationMode\":\"All\"",
     ];
 
     #[test]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use disruption::{Facts, Repair, RepairAction, StaticCount};
 use jiff::Timestamp;
 use model::{
-    object::{NodeName, NodePool, NodePoolName, ObjectKey},
+    object::{Budget, NodeName, NodePool, NodePoolName, ObjectKey},
     snapshot::Snapshot,
 };
 use state::State;
@@ -38,6 +38,24 @@ impl Seen {
             self.facts.marked.insert(candidate.claim.clone());
             self.facts.queued.insert(candidate.provider_id.clone());
         }
+        self
+    }
+
+    /// The same with pools that may be disrupted whole.
+    pub(super) fn without_budgets(mut self) -> Self {
+        let pools = self.snapshot.objects().node_pools.iter().map(|pool| {
+            let mut pool = NodePool::clone(pool);
+            let whole = Budget {
+                nodes: "100%".into(),
+                ..Budget::default()
+            };
+            pool.spec.disruption.budgets = vec![whole].into();
+            Arc::new(pool)
+        });
+        let pools: Vec<_> = pools.collect();
+        self.snapshot = self
+            .snapshot
+            .overlaid(|objects| objects.node_pools = objects.node_pools.with(pools));
         self
     }
 }

@@ -13,7 +13,10 @@ use runtime::ApiError;
 use state::{State, Tracked};
 
 use super::memory::Memory;
-use crate::{Cluster, conditions, patch::Lock};
+use crate::{
+    Cluster, conditions,
+    patch::{Lock, Written},
+};
 
 /// How often a write that somebody was faster than is tried again.
 const TRIES: usize = 4;
@@ -90,7 +93,7 @@ fn stale(state: &State, is_queued: impl Fn(&str) -> bool) -> Vec<(NodeName, Node
 }
 
 /// Changes an object as it is; if somebody was faster, as it is now. Fine when it is gone.
-async fn change<T: Tracked>(
+async fn change<T: Tracked + Written>(
     cluster: &Cluster,
     key: &ObjectKey,
     part: Part,

@@ -17,7 +17,11 @@ use super::{
     memory::{Memory, UnderWay},
     start, tell,
 };
-use crate::{Cluster, Controller, Next, Problem, patch::Lock};
+use crate::{
+    Cluster, Controller, Next, Problem,
+    mutation::{self, Mutation},
+    patch::Lock,
+};
 
 /// How often a command that waits is looked at when nothing changes.
 const POLL: Duration = Duration::from_secs(1);
@@ -123,7 +127,7 @@ async fn look_at(cluster: &Cluster, name: &NodeClaimName) -> Result<(Sight, Opti
     };
     let sight = if claim.metadata.is_deleting() {
         Sight::Gone
-    } else if condition::holds(&claim.status.conditions, INITIALIZED) {
+    } else if condition::holds(&claim.status.conditions, INITIALIZED) || mutation::has(Mutation::GoesFirst) {
         Sight::Initialized
     } else {
         Sight::Starting

@@ -28,7 +28,11 @@ use super::{
     repair::Policies,
     start, tell,
 };
-use crate::{Cluster, Controller, Next, Problem, Work, provisioning::is_managed};
+use crate::{
+    Cluster, Controller, Next, Problem, Work,
+    mutation::{self, Mutation},
+    provisioning::is_managed,
+};
 
 /// How often the loop looks when nothing was found.
 const POLL: Duration = Duration::from_secs(10);
@@ -132,12 +136,13 @@ fn options(settings: &Settings) -> Options {
 }
 
 impl Rounds {
-    pub(super) fn new(memory: Arc<Memory>, queue: Work<CommandQueue>, policies: Option<Policies>) -> Self {
+    /// Commands are named by chance from `seed`, which another process must not have had.
+    pub(super) fn new(memory: Arc<Memory>, queue: Work<CommandQueue>, policies: Option<Policies>, seed: u64) -> Self {
         Self {
             memory,
             queue,
             policies: policies.map(Arc::new),
-            random: Random::from_system(),
+            random: Random::seeded(seed),
             last: Mutex::default(),
             complained: Mutex::default(),
         }
@@ -162,7 +167,11 @@ impl Rounds {
     }
 
     fn seen(&self, cluster: &Cluster) -> Seen {
-        facts::seen(cluster, &self.memory, self.policies.as_deref())
+        let seen = facts::seen(cluster, &self.memory, self.policies.as_deref());
+        if mutation::has(Mutation::IgnoresBudgets) {
+            return seen.without_budgets();
+        }
+        seen
     }
 
     /// How long to wait because the last round was just now; none when it was not, and then this is one.

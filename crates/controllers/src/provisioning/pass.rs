@@ -17,6 +17,7 @@ use model::{
 use packing::{
     Options, Warm,
     demand::{Demand, DemandPod, Origin},
+    supply::DroppedPool,
 };
 use runtime::{Settings, queue::Backoff, settings::Steering};
 use state::{Change, State};
@@ -25,9 +26,14 @@ use tokio::time::Instant;
 use super::{
     act,
     decide::{self, Step},
+    foresight::Foresight,
     in_flight, is_managed, listed, nominated, tell, zone,
 };
-use crate::{Cluster, Controller, Next, Problem, steering::hint};
+use crate::{
+    Cluster, Controller, Next, Problem,
+    mutation::{self, Mutation},
+    steering::hint,
+};
 
 /// Plans for pods without a place, and creates what the plan asks for.
 #[derive(Debug, Default)]
@@ -46,6 +52,8 @@ pub(super) struct Manner {
     pub(super) options: Options,
     /// How far pods are led to their nodes: whether claims of one plan are marked as such, and pods told.
     pub(super) steering: Steering,
+    /// Whether pods that are about to be made take part in the plan.
+    pub(super) foresight: bool,
 }
 
 /// What a pass came to.
@@ -100,6 +108,9 @@ impl Controller for Provisioner {
     }
 
     async fn reconcile(&self, cluster: &Cluster, _: &&'static str) -> Result<Next, Problem> {
+        if mutation::has(Mutation::IgnoresPods) {
+            return Ok(Next::Change);
+        }
         let missing = self.missing(cluster);
         if !missing.is_empty() {
             tracing::debug!(kinds = ?missing, "waiting for kinds to be listed");
@@ -143,6 +154,7 @@ fn manner(settings: &Settings) -> Manner {
             ..Options::default()
         },
         steering: settings.steering,
+        foresight: settings.looks_ahead(),
     }
 }
 
@@ -182,10 +194,24 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
             left_out.push(pool.metadata.key());
         }
     }
+    if mutation::has(Mutation::IgnoresLimits) {
+        return without_limits(snapshot);
+    }
     if left_out.is_empty() {
         return snapshot.clone();
     }
     snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(left_out))
+}
+
+/// The snapshot in which pools have no limits.
+fn without_limits(snapshot: &Snapshot) -> Snapshot {
+    let pools = snapshot.objects().node_pools.iter().map(|pool| {
+        let mut pool = NodePool::clone(pool);
+        pool.spec.limits = model::resources::ResourceList::default();
+        Arc::new(pool)
+    });
+    let pools: Vec<_> = pools.collect();
+    snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.with(pools))
 }
 
 /// Plans and decides.
@@ -205,14 +231,34 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
         "deleting-pods" = moving,
         "computing scheduling decision for provisionable pod(s)"
     );
-    let snapshot = in_flight::counted(snapshot);
-    let packing::Planned { plan, dropped, .. } = warm.planned(&snapshot, &manner.options);
+    let snapshot = if mutation::has(Mutation::ForgetsInFlight) {
+        snapshot.overlaid(|objects| objects.node_claims = model::snapshot::Table::default())
+    } else {
+        in_flight::counted(snapshot)
+    };
+    let (plan, dropped) = planned(&snapshot, manner, warm);
     let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
+    if mutation::has(Mutation::SaysNothing) {
+        steps.retain(|step| !matches!(step, Step::Refuse(_)));
+    }
     if manner.steering >= Steering::Nominate {
         let hints = hint::worthwhile(&snapshot, &plan);
         steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));
     }
     Outcome { pods, plan, steps }
+}
+
+/// The plan for all pods, with those in mind that are about to be made.
+fn planned(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> (Plan, Vec<DroppedPool>) {
+    let foresight = manner.foresight.then(|| Foresight::of(snapshot)).unwrap_or_default();
+    if !foresight.is_empty() {
+        let planned = warm.planned(&foresight.counted(snapshot), &manner.options);
+        if let Some(plan) = foresight.left_out(&planned.plan) {
+            return (plan, planned.dropped);
+        }
+    }
+    let planned = warm.planned(snapshot, &manner.options);
+    (planned.plan, planned.dropped)
 }
 
 /// A pass without a plan: nobody needs a place, or there is nothing to launch from.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use api::labels::HOSTNAME;
 use model::{
-    object::{ObjectKey, Pod, PodAffinity},
+    object::{ObjectKey, Pod, PodAffinity, PodSpec},
     plan::Plan,
     snapshot::Snapshot,
 };
@@ -53,7 +53,7 @@ fn nominating(plan: &Plan, keep: impl Fn(&Pod) -> bool) -> Plan {
 
 /// Whether a nomination cannot hurt this pod.
 pub(crate) fn may_be_nominated(pod: &Pod) -> bool {
-    is_waiting(pod) && is_of_default_scheduler(pod) && can_be_taken_back(pod) && !depends_on_other_nodes(pod)
+    is_waiting(pod) && is_of_default_scheduler(&pod.spec) && can_be_taken_back(pod) && !depends_on_other_nodes(pod)
 }
 
 /// Whether a pod still has no place at all. A stand-in of a buffer never gets one, and is no pod.
@@ -67,8 +67,8 @@ pub(crate) fn is_waiting(pod: &Pod) -> bool {
 }
 
 /// Whether the cluster's default scheduler binds the pod.
-pub(crate) fn is_of_default_scheduler(pod: &Pod) -> bool {
-    matches!(&*pod.spec.scheduler_name, "" | DEFAULT_SCHEDULER)
+pub(crate) fn is_of_default_scheduler(spec: &PodSpec) -> bool {
+    matches!(&*spec.scheduler_name, "" | DEFAULT_SCHEDULER)
 }
 
 /// kube-scheduler leaves the nomination of a pod that may not preempt as it is, also when the pod finds no place.

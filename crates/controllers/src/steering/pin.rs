@@ -49,7 +49,7 @@ pub(crate) fn is_pinning(taint: &Taint) -> bool {
 }
 
 fn is_left_to_the_node(pod: &Pod) -> bool {
-    is_waiting(pod) && is_of_default_scheduler(pod) && !pod.has_device_claims() && !depends_on_other_nodes(pod)
+    is_waiting(pod) && is_of_default_scheduler(&pod.spec) && !pod.has_device_claims() && !depends_on_other_nodes(pod)
 }
 
 /// Whether every volume claim of a pod is bound: kube-scheduler binds the others, and must choose the node for it.

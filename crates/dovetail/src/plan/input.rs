@@ -8,7 +8,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{Args, offers};
+use super::{Args, check, offers};
 use crate::{failure::Failure, terminal::counted};
 
 /// A snapshot with a catalogue, and where they come from.
@@ -40,7 +40,12 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Input> {
         None => snapshot,
         Some(catalog) => with_catalog(&snapshot, catalog.clone()),
     };
-    let mut assumed = missing_kinds(&snapshot);
+    let faults = check::faults(&snapshot);
+    if !faults.is_empty() {
+        return Err(impossible(&dump, &faults).into());
+    }
+    let mut assumed = passed_over(&report);
+    assumed.extend(missing_kinds(&snapshot));
     assumed.extend(catalogue.assumed.iter().cloned());
     Ok(Input {
         snapshot,
@@ -121,6 +126,33 @@ fn no_node_pools(dump: &str, objects: usize) -> Failure {
         ),
         "add them to the dump: kubectl get nodepools -o yaml > nodepools.yaml",
     )
+}
+
+/// So many faults are told; who has more has one cause for most of them.
+const TOLD: usize = 20;
+
+fn impossible(dump: &str, faults: &[String]) -> Failure {
+    let mut told: Vec<String> = faults.iter().take(TOLD).cloned().collect();
+    if faults.len() > TOLD {
+        told.push(format!("and {} more", faults.len() - TOLD));
+    }
+    Failure::new(
+        format!("{dump} holds what no API server accepts"),
+        told.join("\n        "),
+        "mend what is named above, or dump the cluster again",
+    )
+}
+
+/// What was read and does not count.
+fn passed_over(report: &dump::Report) -> Vec<String> {
+    let kind = |((version, kind), count): (&(String, String), &usize)| format!("{count} {kind} of {version}");
+    let kinds: Vec<String> = report.skipped.iter().map(kind).collect();
+    let skipped = (!kinds.is_empty()).then(|| format!("no plan reads {}: passed over", kinds.join(", ")));
+    let repeated = (report.repeated > 0).then(|| {
+        let objects = counted(report.repeated, "object");
+        format!("{objects} of a kind and name read before: the last one counts")
+    });
+    skipped.into_iter().chain(repeated).collect()
 }
 
 /// Kinds that matter and of which the dump has none: the answer would differ if it only lacked them.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LabelSelector, Labels, List, Metadata, Object, PodTemplateSpec, list};
+use super::{BriefCondition, ConditionStatus, LabelSelector, Labels, List, Metadata, Object, PodTemplateSpec, list};
 use crate::sharing::Sharing;
 
 macro_rules! workloads {
@@ -38,12 +38,70 @@ workloads! {
     DaemonSet("apps/v1") { WorkloadSpec };
     /// Pods in revisions.
     Deployment("apps/v1") { WorkloadSpec };
-    /// One revision of a Deployment.
-    ReplicaSet("apps/v1") { WorkloadSpec };
     /// Pods with an identity.
     StatefulSet("apps/v1") { WorkloadSpec };
     /// The predecessor of ReplicaSets, with a plain map for a selector.
     ReplicationController("v1") { ReplicationControllerSpec };
+}
+
+/// One revision of a Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaSet {
+    /// Who it is.
+    pub metadata: Metadata,
+    /// What it makes and owns.
+    pub spec: WorkloadSpec,
+    /// How that goes.
+    #[serde(skip_serializing_if = "ReplicaSetStatus::is_unset")]
+    pub status: ReplicaSetStatus,
+}
+
+/// How a ReplicaSet fares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaSetStatus {
+    /// How many pods it had when it last looked.
+    #[serde(skip_serializing_if = "is_none")]
+    pub replicas: i32,
+    /// In particular `ReplicaFailure`: its pods cannot be made.
+    #[serde(skip_serializing_if = "List::is_empty")]
+    pub conditions: List<BriefCondition>,
+}
+
+impl ReplicaSetStatus {
+    fn is_unset(&self) -> bool {
+        self.replicas == 0 && self.conditions.is_empty()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_none(replicas: &i32) -> bool {
+    *replicas == 0
+}
+
+impl ReplicaSet {
+    /// Whether pods of it could not be made or deleted the last time, for want of quota for example.
+    pub fn is_failing(&self) -> bool {
+        let fails = |condition: &BriefCondition| {
+            *condition.kind == *"ReplicaFailure" && condition.status == ConditionStatus::True
+        };
+        self.status.conditions.iter().any(fails)
+    }
+}
+
+impl Object for ReplicaSet {
+    const API_VERSION: &'static str = "apps/v1";
+    const KIND: &'static str = "ReplicaSet";
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn share(&mut self, pool: &mut Sharing) {
+        self.metadata.share(pool);
+        self.spec.template.share(pool);
+    }
 }
 
 /// What a workload of apps/v1 makes and owns.

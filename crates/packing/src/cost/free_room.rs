@@ -40,19 +40,19 @@ pub(crate) fn use_rooms(space: &Space, values: &[f64], left: &mut Left, budget: 
         let best = knapsack.fill(lane, &start, values, &left.pods);
         budget.spend(1 + knapsack.steps());
         let Some((_, filling)) = best else { continue };
-        take(&filling, left, &mut lanes);
+        take(space, values, &filling, left, &mut lanes);
         filled.push((room, filling));
     }
     filled
 }
 
-fn take(filling: &Filling, left: &mut Left, lanes: &mut BTreeMap<BitSet, Lane>) {
+fn take(space: &Space, values: &[f64], filling: &Filling, left: &mut Left, lanes: &mut BTreeMap<BitSet, Lane>) {
     for (item, count) in filling {
         left.pods[*item] -= count;
     }
     if filling.iter().any(|(item, _)| left.pods[*item] == 0) {
         for lane in lanes.values_mut() {
-            lane.drop_exhausted(&left.pods);
+            lane.drop_exhausted(space, values, &left.pods);
         }
     }
 }

@@ -4,22 +4,57 @@
 //! A third of the copies that would fit is taken at a time, so that the mix follows what is still free.
 
 use super::{
-    problem::Amounts,
+    problem::{Amounts, WIDTH},
     space::{Space, inverse},
 };
+
+/// Resources most clusters ask for: cpu, memory and a place among the pods of a node.
+const USUAL: usize = 3;
 
 /// The items that may use a node, by shape, the most valuable first; made per market and kept up as items run out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lane {
     shapes: Vec<LaneShape>,
-    /// All of them, the most valuable first.
-    by_value: Vec<usize>,
+    /// The shapes as a node finds them.
+    heads: Vec<Live>,
+    /// No item asks for less of a resource.
+    least: Amounts,
+    /// All items, the most valuable first, with what each asks for.
+    by_value: Vec<(Amounts, usize)>,
 }
 
 #[derive(Debug, Clone)]
 struct LaneShape {
     shape: usize,
     items: Vec<usize>,
+}
+
+/// A shape while a node is filled, through the most valuable of its items that may still be added. Nothing is looked at
+/// as often, so all that a score needs is in one place.
+#[derive(Debug, Clone, Copy)]
+struct Live {
+    requests: Amounts,
+    weights: [f64; WIDTH],
+    /// What its item is worth.
+    value: f64,
+    item: usize,
+    /// No group and no mark holds the item back.
+    is_free: bool,
+    /// Position in [`Lane::shapes`], and of the item among its items.
+    at: usize,
+    cursor: usize,
+}
+
+impl Live {
+    #[inline]
+    fn fits<const LANES: usize>(&self, free: &Amounts) -> bool {
+        (0..LANES).all(|lane| self.requests.0[lane] <= free.0[lane])
+    }
+
+    #[inline]
+    fn share<const LANES: usize>(&self, scale: &[f64; WIDTH]) -> f64 {
+        (0..LANES).map(|lane| self.weights[lane] * scale[lane]).sum()
+    }
 }
 
 impl Lane {
@@ -36,29 +71,52 @@ impl Lane {
                     items: vec![item],
                 }),
             }
-            lane.by_value.push(item);
+            lane.by_value.push((space.items[item].requests, item));
         }
         for shape in &mut lane.shapes {
             shape.items.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
         }
-        lane.by_value.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+        lane.by_value
+            .sort_by(|(_, a), (_, b)| values[*b].total_cmp(&values[*a]));
+        lane.find_heads(space, values);
         lane
     }
 
     /// Drops items of which no pod is left.
-    pub(crate) fn drop_exhausted(&mut self, left: &[u32]) {
+    pub(crate) fn drop_exhausted(&mut self, space: &Space, values: &[f64], left: &[u32]) {
         for shape in &mut self.shapes {
             shape.items.retain(|&item| left[item] > 0);
         }
         self.shapes.retain(|shape| !shape.items.is_empty());
-        self.by_value.retain(|&item| left[item] > 0);
+        self.by_value.retain(|(_, item)| left[*item] > 0);
+        self.find_heads(space, values);
+    }
+
+    fn find_heads(&mut self, space: &Space, values: &[f64]) {
+        let head = |(at, shape): (usize, &LaneShape)| {
+            let item = *shape.items.first()?;
+            let it = &space.shapes[shape.shape];
+            Some(Live {
+                requests: it.requests,
+                weights: it.weights,
+                value: values[item],
+                item,
+                is_free: space.is_free[item],
+                at,
+                cursor: 0,
+            })
+        };
+        self.heads.clear();
+        self.heads.extend(self.shapes.iter().enumerate().filter_map(head));
+        let requests = self.heads.iter().map(|head| head.requests);
+        self.least = requests.reduce(|least, other| least.common(&other)).unwrap_or_default();
     }
 
     /// What all pods that could share a node of any size are worth.
     pub(crate) fn worth(&self, space: &Space, values: &[f64], left: &[u32]) -> f64 {
         let mut groups = vec![0; space.problem.groups.len()];
         let mut worth = 0.0;
-        for &item in &self.by_value {
+        for &(_, item) in &self.by_value {
             let it = &space.items[item];
             let room = |&group: &usize| space.problem.groups[group].max - groups[group];
             let count = it.groups.iter().map(room).fold(left[item], u32::min);
@@ -72,9 +130,7 @@ impl Lane {
 
     /// Each shape with its most valuable item.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.shapes
-            .iter()
-            .filter_map(|shape| Some((shape.shape, *shape.items.first()?)))
+        self.heads.iter().map(|head| (self.shapes[head.at].shape, head.item))
     }
 }
 
@@ -127,7 +183,7 @@ pub(crate) struct Knapsack<'a> {
     free: Amounts,
     carries: u64,
     repels: u64,
-    live: Vec<(usize, usize)>,
+    live: Vec<Live>,
     steps: usize,
 }
 
@@ -195,72 +251,99 @@ impl<'a> Knapsack<'a> {
 
     fn fill_by_value(&mut self, lane: &Lane, left: &[u32]) {
         self.steps += lane.by_value.len();
-        for &item in &lane.by_value {
-            let count = self.room_for(item, left);
+        for (requests, item) in &lane.by_value {
+            if !requests.fits(&self.free) {
+                continue;
+            }
+            let count = self.room_for(*item, left);
             if count > 0 {
-                self.take(item, count);
+                self.take(*item, count);
+                if !lane.least.fits(&self.free) {
+                    break;
+                }
             }
         }
     }
 
     fn fill_by_score(&mut self, order: Order, lane: &Lane, values: &[f64], left: &[u32]) {
+        // Of what nobody asks for there may be less than nothing, and then nothing fits.
+        let is_overdrawn = self.free.0[self.space.lanes..].iter().any(|amount| *amount < 0);
+        match self.space.lanes {
+            _ if is_overdrawn => self.steps += lane.heads.len(),
+            ..=USUAL => self.fill_lanes::<USUAL>(order, lane, values, left),
+            _ => self.fill_lanes::<WIDTH>(order, lane, values, left),
+        }
+    }
+
+    fn fill_lanes<const LANES: usize>(&mut self, order: Order, lane: &Lane, values: &[f64], left: &[u32]) {
         let mut live = std::mem::take(&mut self.live);
-        live.clear();
-        live.extend((0..lane.shapes.len()).map(|at| (at, 0)));
-        while let Some(item) = self.best_item(order, lane, values, left, &mut live) {
+        live.clone_from(&lane.heads);
+        let mut last = None;
+        while let Some(item) = self.best_item::<LANES>(order, lane, values, left, last, &mut live) {
             let room = self.room_for(item, left);
             self.take(item, (room / 3).max(1));
+            last = Some(item);
+            if !lane.least.fits(&self.free) {
+                self.steps += live.len();
+                break;
+            }
         }
         self.live = live;
     }
 
-    /// The item with the best score; shapes that do not fit any more leave `live`.
-    fn best_item(
+    /// The item with the best score; shapes that do not fit any more leave `live`. `last` is what was added before: what
+    /// may be added can have changed by that alone.
+    fn best_item<const LANES: usize>(
         &mut self,
         order: Order,
         lane: &Lane,
         values: &[f64],
         left: &[u32],
-        live: &mut Vec<(usize, usize)>,
+        last: Option<usize>,
+        live: &mut Vec<Live>,
     ) -> Option<usize> {
         self.steps += live.len();
-        let lanes = self.space.lanes;
-        let scale = inverse(&self.free);
-        let scale = &scale[..lanes];
+        let (free, scale) = (self.free, inverse(&self.free));
+        let are_others_held = last.is_none_or(|last| !self.space.is_free[last]);
         let mut best: Option<(f64, usize)> = None;
-        live.retain_mut(|(at, cursor)| {
-            let lane_shape = &lane.shapes[*at];
-            let shape = &self.space.shapes[lane_shape.shape];
-            if !shape.requests.fits(&self.free) {
+        live.retain_mut(|shape| {
+            if !shape.fits::<LANES>(&free) {
                 return false;
             }
-            while lane_shape
-                .items
-                .get(*cursor)
-                .is_some_and(|&item| self.is_blocked(item, left))
-            {
-                *cursor += 1;
-            }
-            let Some(&item) = lane_shape.items.get(*cursor) else {
+            let may_be_blocked = last == Some(shape.item) || (are_others_held && !shape.is_free);
+            if may_be_blocked && !self.advance(shape, lane, values, left) {
                 return false;
-            };
-            let shares = shape.weights[..lanes].iter().zip(scale);
-            let share: f64 = shares.map(|(weight, scale)| weight * scale).sum();
+            }
+            let share = shape.share::<LANES>(&scale);
             let score = match order {
-                Order::Share => values[item] / share,
-                Order::LargeShare => values[item] * values[item] / share,
+                Order::Share => shape.value / share,
+                Order::LargeShare => shape.value * shape.value / share,
             };
             if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, item));
+                best = Some((score, shape.item));
             }
             true
         });
         best.map(|(_, item)| item)
     }
 
-    /// Whether no pod of the item may be added, however much is free. Once blocked it stays so on this node.
-    fn is_blocked(&self, item: usize, left: &[u32]) -> bool {
-        self.allowed(item, left) == 0
+    /// Goes on to the shape's next item that may be added; false when there is none. An item that may not be added
+    /// never may again on this node.
+    fn advance(&self, shape: &mut Live, lane: &Lane, values: &[f64], left: &[u32]) -> bool {
+        let items = &lane.shapes[shape.at].items;
+        let Some(next) = items[shape.cursor..]
+            .iter()
+            .position(|&item| self.allowed(item, left) > 0)
+        else {
+            return false;
+        };
+        if next > 0 {
+            shape.cursor += next;
+            shape.item = items[shape.cursor];
+            shape.value = values[shape.item];
+            shape.is_free = self.space.is_free[shape.item];
+        }
+        true
     }
 
     #[inline]
@@ -290,11 +373,9 @@ impl<'a> Knapsack<'a> {
         allowed
     }
 
+    /// How many more pods of an item the node takes, one of which fits.
     fn room_for(&self, item: usize, left: &[u32]) -> u32 {
         let requests = &self.space.items[item].requests;
-        if !requests.fits(&self.free) {
-            return 0;
-        }
         self.allowed(item, left).min(requests.times_in(&self.free))
     }
 

@@ -8,7 +8,7 @@ use super::{
     pattern::{Bin, Packed, Place},
     problem::Problem,
     ratio_greedy::{Bought, Left, ratio_greedy},
-    space::Space,
+    space::{Ground, Space},
     value::{learn, values},
     variant::{Settings, Variant, prices},
     zone_balance::{ZoneBalance, is_settled},
@@ -72,12 +72,17 @@ impl PassReport {
 
 /// Runs the passes.
 pub fn portfolio(problem: &Problem, settings: &Settings) -> Portfolio {
+    portfolio_on(&Ground::new(problem), settings)
+}
+
+/// Runs the passes over a problem that is prepared.
+pub(crate) fn portfolio_on(ground: &Ground<'_>, settings: &Settings) -> Portfolio {
     let mut budget = Budget::of(settings.steps);
     let mut found = Portfolio::default();
     for &variant in &settings.variants {
-        let listed = prices(problem, variant, settings);
+        let listed = prices(ground.problem, variant, settings);
         let search = Search {
-            space: Space::new(problem, |offer| listed[offer]),
+            space: Space::new(ground, |offer| listed[offer]),
             settings,
             variant,
             // Pods that fit no offer of the variant may use any.
@@ -103,7 +108,8 @@ pub(crate) fn worths(problem: &Problem, settings: &Settings, passes: usize) -> V
         .flatten();
     learnt.unwrap_or_else(|| {
         let listed = prices(problem, Variant::Mixed, settings);
-        let space = Space::new(problem, |offer| listed[offer]);
+        let ground = Ground::new(problem);
+        let space = Space::new(&ground, |offer| listed[offer]);
         per_class(&space, &values(&space))
     })
 }

@@ -34,6 +34,12 @@ impl Amounts {
         Self(std::array::from_fn(|at| self.0[at].max(other.0[at])))
     }
 
+    /// The smaller of both, resource by resource.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].min(other.0[at])))
+    }
+
     /// Takes `count` times `other` away.
     pub fn take(&mut self, other: &Self, count: u32) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {

@@ -155,7 +155,9 @@ impl<'a> Shop<'a> {
             left.pods[*item] -= count * copies;
         }
         if filling.iter().any(|(item, _)| left.pods[*item] == 0) {
-            self.lanes.iter_mut().for_each(|lane| lane.drop_exhausted(&left.pods));
+            for lane in &mut self.lanes {
+                lane.drop_exhausted(self.space, self.values, &left.pods);
+            }
         }
         Some(Bought {
             listing: entry.listing,

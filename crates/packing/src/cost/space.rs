@@ -1,14 +1,16 @@
 //! The problem, prepared for packing: items, the shapes they come in, and the markets open to them.
 
+use std::ops::Deref;
+
 use super::{
     item::{Item, Kind, items},
     market::{Market, markets},
     problem::{Amounts, Problem, WIDTH},
 };
 
-/// What every pass over one problem shares.
+/// What follows from a problem whatever its offers cost, for every way to run the passes over it.
 #[derive(Debug)]
-pub(crate) struct Space<'a> {
+pub(crate) struct Ground<'a> {
     /// What it was made from.
     pub problem: &'a Problem,
     /// Pods to pack, the largest requests first.
@@ -19,12 +21,26 @@ pub(crate) struct Space<'a> {
     pub shapes: Vec<Shape>,
     /// The shape of each item.
     pub shape_of: Vec<usize>,
-    /// Offers worth looking at.
-    pub markets: Vec<Market>,
     /// Items that no group and no mark holds back.
     pub is_free: Vec<bool>,
     /// Resources beyond these nobody asks for.
     pub lanes: usize,
+}
+
+/// What every pass of one way shares.
+#[derive(Debug)]
+pub(crate) struct Space<'a> {
+    ground: &'a Ground<'a>,
+    /// Offers worth looking at.
+    pub markets: Vec<Market>,
+}
+
+impl<'a> Deref for Space<'a> {
+    type Target = Ground<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        self.ground
+    }
 }
 
 /// Requests that some items share.
@@ -36,11 +52,10 @@ pub(crate) struct Shape {
     pub weights: [f64; WIDTH],
 }
 
-impl<'a> Space<'a> {
-    /// Prepares a problem; `price` says what an offer counts as, none to leave it out.
-    pub(crate) fn new(problem: &'a Problem, price: impl Fn(usize) -> Option<u64>) -> Self {
+impl<'a> Ground<'a> {
+    /// Prepares a problem.
+    pub(crate) fn new(problem: &'a Problem) -> Self {
         let (items, kinds) = items(problem);
-        let markets = markets(problem, &kinds, price);
         let (shapes, shape_of) = shapes(&items);
         let is_free = |item: &Item| item.groups.is_empty() && item.carries | item.repels == 0;
         let asked = |lane: &usize| shapes.iter().any(|shape| shape.requests.0[*lane] > 0);
@@ -52,22 +67,22 @@ impl<'a> Space<'a> {
             kinds,
             shapes,
             shape_of,
-            markets,
+        }
+    }
+}
+
+impl<'a> Space<'a> {
+    /// The markets of a problem; `price` says what an offer counts as, none to leave it out.
+    pub(crate) fn new(ground: &'a Ground<'a>, price: impl Fn(usize) -> Option<u64>) -> Self {
+        Self {
+            ground,
+            markets: markets(ground.problem, &ground.kinds, price),
         }
     }
 
     /// The same items in other markets.
     pub(crate) fn with_prices(&self, price: impl Fn(usize) -> Option<u64>) -> Self {
-        Self {
-            problem: self.problem,
-            items: self.items.clone(),
-            kinds: self.kinds.clone(),
-            shapes: self.shapes.clone(),
-            shape_of: self.shape_of.clone(),
-            is_free: self.is_free.clone(),
-            lanes: self.lanes,
-            markets: markets(self.problem, &self.kinds, price),
-        }
+        Self::new(self.ground, price)
     }
 
     /// How many pods each item has.

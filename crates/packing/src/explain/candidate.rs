@@ -60,16 +60,24 @@ pub(super) fn candidates(pod: &Pod, pool: &NodePool, settings: &Settings, funnel
             let lowered = pods.lowered(resource, *asked, *most);
             std::iter::once(lowered).chain(widened(&pools, funnel)).collect()
         }
-        Constraint::Offering | Constraint::PoolOffering | Constraint::Reserved => offerings(&pods, &pools),
+        Constraint::Offering | Constraint::PoolOffering => offerings(&pods, &pools),
+        Constraint::Reserved => {
+            let mut found = offerings(&pods, &pools);
+            found.push(pools.without_reserved());
+            found
+        }
+        Constraint::VolumeLimit => std::iter::once(pods.without_volume())
+            .chain(widened(&pools, funnel))
+            .collect(),
+        Constraint::Devices => std::iter::once(pods.without_devices())
+            .chain(widened(&pools, funnel))
+            .collect(),
+        Constraint::PoolLabels => pools.with_one_label_less(),
+        Constraint::TopologyTogether => pods.with_one_rule_less(),
         Constraint::MinValues(unmet) | Constraint::PoolMinValues(unmet) => min_values(&pools, unmet, settings),
         Constraint::PoolRequirement { key } => vec![pools.without_requirement(key)],
-        Constraint::Offered
-        | Constraint::TakesNoPart
-        | Constraint::PoolLabels
-        | Constraint::Limit { .. }
-        | Constraint::VolumeLimit
-        | Constraint::Devices
-        | Constraint::TopologyTogether => Vec::new(),
+        // A pool that takes no part does so for reasons no field of it can change; limits need a run to be measured.
+        Constraint::Offered | Constraint::TakesNoPart | Constraint::Limit { .. } => Vec::new(),
     };
     found.into_iter().flatten().collect()
 }
@@ -100,6 +108,26 @@ fn topology(pods: &Pods<'_>, kind: TopologyKind, at: usize, needed_skew: Option<
         TopologyKind::Affinity | TopologyKind::AntiAffinity => vec![pods.without_term(kind, at)],
         TopologyKind::Avoided => Vec::new(),
     }
+}
+
+/// What helps a pod whose devices nobody looks at.
+pub(super) fn with_devices(pod: &Pod, settings: &Settings) -> Vec<Candidate> {
+    let looked_at = Candidate {
+        weight: 5,
+        change: Change {
+            target: Target::Settings,
+            path: "settings.ignoreDRARequests".to_owned(),
+            old: Some("true".to_owned()),
+            new: Some("false".to_owned()),
+            text: "settings: set ignoreDRARequests to false".to_owned(),
+            patch: yaml(&json!({ "settings": { "ignoreDRARequests": false } })),
+        },
+        edited: Edited::Settings(Box::new(Settings {
+            ignore_dra_requests: false,
+            ..settings.clone()
+        })),
+    };
+    std::iter::once(looked_at).chain(Pods(pod).without_devices()).collect()
 }
 
 /// The NodePool without one of the requirements that ruled types out.

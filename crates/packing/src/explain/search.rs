@@ -1,7 +1,8 @@
 //! Which smallest change lets a pod in? Changes that could help are tried, the smallest first, until a run agrees.
 //!
-//! A pod is tried alone, so that a change is not credited with what other pods give up; a pod that has a place when it is
-//! alone is tried among all the others. Where no single change is enough, the one that gets furthest is added to.
+//! A pod is tried alone, so that a change is not credited with what other pods give up, and then among all the others; a
+//! pod that has a place when it is alone is tried among the others only. Where no single change is enough, the one that
+//! gets furthest is added to.
 
 use std::cmp::Reverse;
 
@@ -35,11 +36,13 @@ pub(super) struct Search<'a> {
     trial: Trial<'a>,
     /// The pod has a place when it is alone.
     pub(super) is_crowded_out: bool,
+    /// Changes are tried without the other pods first.
+    is_alone: bool,
 }
 
 /// Changes that were not enough, and how far the pod comes with them.
 struct Attempt {
-    changes: Vec<Change>,
+    candidates: Vec<Candidate>,
     snapshot: Snapshot,
     funnel: PoolFunnel,
 }
@@ -51,15 +54,19 @@ impl<'a> Search<'a> {
             kind: unplaced.kind,
             trial: Trial::new(&problem.options, unplaced.pod.metadata.key()),
             is_crowded_out: false,
+            is_alone: false,
         }
     }
 
     /// Changes that let the pod in, the smallest first.
     pub(super) fn fixes(&mut self, pools: &[PoolFunnel]) -> Vec<Fix> {
         let pod = self.snapshot.objects().pods.get(self.trial.key());
-        let Some(pod) = pod.filter(|_| self.kind == RefusalKind::Unschedulable) else {
-            return Vec::new();
-        };
+        let Some(pod) = pod else { return Vec::new() };
+        match self.kind {
+            RefusalKind::Unschedulable | RefusalKind::Deferred => {}
+            RefusalKind::DeviceRequestsIgnored => return self.device_fixes(pod),
+            RefusalKind::OptedOut | RefusalKind::Invalid => return Vec::new(),
+        }
         let (base, funnels) = self.base(pod, pools);
         let mut candidates: Vec<_> = funnels
             .iter()
@@ -81,13 +88,29 @@ impl<'a> Search<'a> {
         fixes
     }
 
+    /// Looking at device requests, or doing without them.
+    fn device_fixes(&mut self, pod: &Pod) -> Vec<Fix> {
+        let candidates = candidate::with_devices(pod, self.snapshot.settings());
+        let found = candidates.into_iter().filter_map(|candidate| {
+            let changed = candidate.applied(self.snapshot);
+            match self.trial.run(&changed) {
+                Verdict::Placed(plan) => Some(self.fix(&[candidate], &plan)),
+                Verdict::Blocked(_) | Verdict::Spent => None,
+            }
+        });
+        found.collect()
+    }
+
     /// What changes are made to: the pod alone, or among the others if alone it has a place or needs them.
     fn base(&mut self, pod: &Pod, pools: &[PoolFunnel]) -> (Snapshot, Vec<PoolFunnel>) {
         let affinity = pod.spec.affinity.as_ref().and_then(|it| it.pod_affinity.as_ref());
         if affinity.is_none_or(|it| it.required.is_empty()) {
             let alone = self.alone();
             match self.trial.run(&alone) {
-                Verdict::Blocked(funnels) => return (alone, funnels),
+                Verdict::Blocked(funnels) => {
+                    self.is_alone = true;
+                    return (alone, funnels);
+                }
                 Verdict::Placed(_) => self.is_crowded_out = true,
                 Verdict::Spent => {}
             }
@@ -123,24 +146,30 @@ impl<'a> Search<'a> {
 
     fn attempt(
         &mut self,
-        before: &[Change],
+        before: &[Candidate],
         base: &Snapshot,
         candidate: &Candidate,
         funnel: &PoolFunnel,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Fix> {
-        let snapshot = candidate.applied(base);
-        let changes: Vec<_> = before.iter().chain([&candidate.change]).cloned().collect();
-        match self.trial.run(&snapshot) {
-            Verdict::Placed(plan) => {
-                let claim = self.trial.claim(&plan);
-                Some(Fix {
-                    changes,
-                    is_verified: true,
-                    node_pool: claim.map(|claim| claim.node_pool.clone()),
-                    launch: claim.and_then(|claim| claim.cheapest.clone()),
-                })
-            }
+        let candidates: Vec<_> = before.iter().chain([candidate]).cloned().collect();
+        let mut snapshot = candidate.applied(base);
+        let mut verdict = self.trial.run(&snapshot);
+        if let Verdict::Placed(alone) = &mut verdict
+            && self.is_alone
+        {
+            // The others may leave it no room; what its node costs without them is what the change costs.
+            let alone = std::mem::take(alone);
+            snapshot = candidates
+                .iter()
+                .fold(self.snapshot.clone(), |all, candidate| candidate.applied(&all));
+            verdict = match self.trial.run(&snapshot) {
+                Verdict::Placed(_) => Verdict::Placed(alone),
+                other => other,
+            };
+        }
+        match verdict {
+            Verdict::Placed(plan) => Some(self.fix(&candidates, &plan)),
             Verdict::Blocked(funnels) => {
                 let funnel = funnels.into_iter().find(|after| {
                     let is_further = after.progress() > funnel.progress();
@@ -149,7 +178,7 @@ impl<'a> Search<'a> {
                     after.pool == funnel.pool && (is_further || is_other)
                 });
                 attempts.extend(funnel.map(|funnel| Attempt {
-                    changes,
+                    candidates,
                     snapshot,
                     funnel,
                 }));
@@ -159,17 +188,27 @@ impl<'a> Search<'a> {
         }
     }
 
+    fn fix(&self, candidates: &[Candidate], plan: &Plan) -> Fix {
+        let claim = self.trial.claim(plan);
+        Fix {
+            changes: candidates.iter().map(|candidate| candidate.change.clone()).collect(),
+            is_verified: true,
+            node_pool: claim.map(|claim| claim.node_pool.clone()),
+            launch: claim.and_then(|claim| claim.cheapest.clone()),
+        }
+    }
+
     /// One more change on top of those that got furthest.
     fn add_changes(&mut self, mut attempts: Vec<Attempt>) -> Option<Fix> {
         loop {
-            attempts.retain(|attempt| attempt.changes.len() < MOST_CHANGES);
-            let key = |attempt: &Attempt| (attempt.funnel.progress(), Reverse(attempt.changes.len()));
+            attempts.retain(|attempt| attempt.candidates.len() < MOST_CHANGES);
+            let key = |attempt: &Attempt| (attempt.funnel.progress(), Reverse(attempt.candidates.len()));
             let best = (0..attempts.len()).rev().max_by_key(|at| key(&attempts[*at]))?;
             let best = attempts.swap_remove(best);
             let mut candidates = self.candidates(&best.snapshot, &best.funnel);
             candidates.sort_by_key(|(candidate, _)| candidate.weight);
             for (candidate, funnel) in candidates {
-                let fix = self.attempt(&best.changes, &best.snapshot, &candidate, &funnel, &mut attempts);
+                let fix = self.attempt(&best.candidates, &best.snapshot, &candidate, &funnel, &mut attempts);
                 if fix.is_some() {
                     return fix;
                 }

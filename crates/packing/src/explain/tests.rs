@@ -626,3 +626,104 @@ fn a_plan_with_explanations_is_the_same_plan() {
     assert_eq!(plan, crate::plan(&snapshot, &Options::default()));
     assert_eq!(explanations.len(), plan.unplaced.len());
 }
+
+#[test]
+fn more_volumes_than_any_type_attaches_are_dropped_until_they_fit() {
+    let mut types = types();
+    for it in &mut types {
+        it["volumeAttachmentLimits"] = json!({ "d": 1 });
+    }
+    let class = object(
+        "storage.k8s.io/v1",
+        "StorageClass",
+        "",
+        "disk",
+        json!({ "provisioner": "d" }),
+    );
+    let claim = |name: &str| {
+        object(
+            "v1",
+            "PersistentVolumeClaim",
+            "ns",
+            name,
+            json!({ "spec": { "storageClassName": "disk" } }),
+        )
+    };
+    let volume = |name: &str| json!({ "name": name, "persistentVolumeClaim": { "claimName": name } });
+    let case = Case {
+        file: json!({ "instanceTypes": types }),
+        objects: vec![
+            class,
+            claim("one"),
+            claim("two"),
+            pool(json!({})),
+            pod(json!({ "volumes": [volume("one"), volume("two")] })),
+        ],
+    };
+    check(
+        case,
+        &[("offered", 3), ("available", 3), ("volume limit", 0)],
+        "pod: drop volume two",
+    );
+}
+
+/// A pod with a claim for a device of a class that does not exist.
+fn with_device() -> Vec<Value> {
+    let request =
+        json!({ "name": "gpu", "exactly": { "deviceClassName": "none", "allocationMode": "ExactCount", "count": 1 } });
+    let claim = object(
+        "resource.k8s.io/v1",
+        "ResourceClaim",
+        "ns",
+        "gpu",
+        json!({ "spec": { "devices": { "requests": [request] } } }),
+    );
+    let containers =
+        json!([{ "name": "c", "resources": { "requests": { "cpu": "1" }, "claims": [{ "name": "gpu" }] } }]);
+    let spec = json!({ "containers": containers, "resourceClaims": [{ "name": "gpu", "resourceClaimName": "gpu" }] });
+    vec![claim, pool(json!({})), pod(spec)]
+}
+
+#[test]
+fn devices_that_no_type_has_are_given_up() {
+    let case = Case {
+        file: json!({ "instanceTypes": types(), "settings": { "ignoreDRARequests": false } }),
+        objects: with_device(),
+    };
+    let explanation = case.explained();
+    assert_eq!(
+        explanation.pools[0]
+            .blocking_stage()
+            .map(|stage| stage.constraint.name()),
+        Some("devices".to_owned())
+    );
+    assert_eq!(first_fix(&explanation), ["pod: drop resource claim gpu"]);
+}
+
+#[test]
+fn a_pod_whose_devices_nobody_looks_at_is_told_how_to_change_that() {
+    let explanation = Case::new(with_device()).explained();
+    assert_eq!(explanation.kind, RefusalKind::DeviceRequestsIgnored);
+    // Looking at them would not help here, because no type has any.
+    assert_eq!(first_fix(&explanation), ["pod: drop resource claim gpu"]);
+}
+
+#[test]
+fn a_fix_that_works_only_while_the_pod_is_alone_is_none() {
+    // Room for one node of two cores, which the other pod takes.
+    let limited = pool(json!({ "limits": { "cpu": "2" }, "template": { "spec": {
+        "taints": [{ "key": "gpu", "effect": "NoSchedule" }] } } }));
+    let other = pending(
+        "other",
+        json!({ "metadata": { "uid": "other" }, "spec": { "containers": asking("1500m"),
+            "tolerations": [{ "key": "gpu", "operator": "Exists" }] } }),
+    );
+    let explanation = Case::new(vec![limited, other, pod(json!({}))]).explained();
+    assert_eq!(
+        first_fix(&explanation),
+        [
+            "pod: tolerate gpu:NoSchedule",
+            "NodePool p: raise limits.cpu from 2 to 4"
+        ]
+    );
+}

@@ -10,7 +10,7 @@ use super::{PoolFunnel, funnel::Funnels};
 use crate::{Options, demand::Demand, finish, problem::Problem, refusal, run::Run, supply::Supply};
 
 /// How many runs the search for one pod's fixes may take.
-const MOST_RUNS: usize = 12;
+const MOST_RUNS: usize = 20;
 
 /// Runs for one pod.
 #[derive(Debug)]

@@ -101,6 +101,12 @@ impl Run<'_> {
             rung += 1;
         }
         match &step.place {
+            // With several domains to choose from, upstream may have tried one whose reserved capacity others hold: it waits.
+            Place::Nowhere
+                if outcome == Outcome::Refused && self.rules.has_choice() && self.problem.index.has_reserved =>
+            {
+                Ok(())
+            }
             Place::Nowhere if outcome == Outcome::Refused && self.climb(entry.combo, rung) => {
                 Err(format!("there is another attempt after {rung}"))
             }
@@ -224,7 +230,10 @@ impl Run<'_> {
                 }
                 Ok(_) if self.rules.has_choice() => {}
                 Ok(_) => return Err(format!("a new claim of {pool} takes it")),
-                Err(refusal) if refusal.is_deferral() => return Ok(Outcome::Deferred),
+                // The domain that upstream tried may have had no reserved capacity, so that it went on to its next attempt.
+                Err(refusal) if refusal.is_deferral() && (is_last || !self.rules.has_choice()) => {
+                    return Ok(Outcome::Deferred);
+                }
                 Err(_) => {}
             }
         }

@@ -7,7 +7,7 @@ use model::snapshot::Catalog;
 const RESERVATION_ID: &str = "reservation-id";
 
 /// The label rules of a catalogue.
-pub(crate) fn label_rules(catalog: &Catalog) -> LabelRules {
+pub fn label_rules(catalog: &Catalog) -> LabelRules {
     let named = catalog.well_known_labels.iter().map(AsRef::as_ref);
     LabelRules::new(&[]).with_well_known(named.chain(reservation_keys(catalog)))
 }

@@ -65,6 +65,7 @@ options! {
     "metrics-profile" "METRICS_PROFILE" Kind::Choice(&["minimal", "standard", "full"], |settings, profile| settings.metrics_profile = match profile { "minimal" => MetricsProfile::Minimal, "full" => MetricsProfile::Full, _ => MetricsProfile::Standard }), "How many metrics are shown: minimal, standard (upstream's) or full. Default standard.";
     "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "release" => Steering::Release, "pin" => Steering::Pin, _ => Steering::Nominate }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default nominate.";
     "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";
+    "foresight" "FORESIGHT" Kind::Switch(|settings| &mut settings.foresight), "With cheapest packing: nodes are as large as the pods ask for that ReplicaSets are about to make. Default false.";
     "consolidation" "CONSOLIDATION" Kind::Choice(&["cheapest", "faithful"], |settings, consolidation| settings.consolidation = if consolidation == "faithful" { Consolidation::Faithful } else { Consolidation::Cheapest }), "Which moves save money: cheapest (also several nodes for several), or faithful to upstream. Default cheapest.";
 }
 

@@ -87,6 +87,7 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         metrics_profile: MetricsProfile::Full,
         steering: Steering::Pin,
         packing: Packing::Faithful,
+        foresight: true,
         consolidation: Consolidation::Faithful,
     };
     let constraints = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#;
@@ -119,6 +120,7 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         ("metrics-profile", "full"),
         ("steering", "pin"),
         ("packing", "faithful"),
+        ("foresight", "true"),
         ("consolidation", "faithful"),
     ];
     let flags: Vec<String> = values.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();

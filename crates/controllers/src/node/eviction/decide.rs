@@ -8,6 +8,7 @@ use runtime::{ApiError, Event};
 use state::Transition;
 
 use super::{Order, drain, events};
+use crate::mutation::{self, Mutation};
 
 /// The API server's words for a pod that two budgets protect; the answer has code 500.
 const TWO_BUDGETS: &str =
@@ -42,7 +43,9 @@ pub(super) fn verdict(order: Order, pod: &Pod, now: Timestamp) -> Verdict {
     }
     if !pod.is_active() {
         Verdict::Drop
-    } else if pod.is_evictable(now) {
+    } else if mutation::has(Mutation::DeletesPods) {
+        deletion(pod, now, now)
+    } else if pod.is_evictable(now) || mutation::has(Mutation::EvictsProtected) {
         Verdict::Evict
     } else {
         Verdict::Wait

@@ -11,6 +11,7 @@ use runtime::{Event, EventKind, event::Bucket};
 use super::{Lifecycle, Pass, Step, memory::Recall, pass, step::Answer};
 use crate::{
     Cluster, Problem,
+    mutation::{self, Mutation},
     node_claim::{Reason, ending::label, overlaid, with_pair},
 };
 
@@ -157,7 +158,10 @@ impl Lifecycle {
         }
     }
 
-    async fn ask(&self, cluster: &Cluster, pass: &mut Pass, token: LaunchToken) {
+    async fn ask(&self, cluster: &Cluster, pass: &mut Pass, mut token: LaunchToken) {
+        if mutation::has(Mutation::ForgetsToken) {
+            token.attempt = u32::try_from(pass.now.as_millisecond() & 0x0fff_ffff).unwrap_or(1);
+        }
         match Step::Launch(Box::new(pass.draft.clone()), token).take(cluster).await {
             Ok(Answer::Launched(launched)) => {
                 log_launched(&pass.draft, &launched);

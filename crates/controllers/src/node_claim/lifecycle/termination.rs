@@ -10,6 +10,7 @@ use runtime::{Event, EventKind};
 use super::{Lifecycle, Step, launch, memory::Recall, pass, step::Answer};
 use crate::{
     Cluster, Next, Problem,
+    mutation::{self, Mutation},
     node_claim::{ending::label, ownership, with_pair},
 };
 
@@ -116,6 +117,9 @@ impl Lifecycle {
     /// One step after the other, each decided from what the one before left.
     pub(super) async fn finalize(&self, cluster: &Cluster, claim: Arc<NodeClaim>) -> Result<Next, Problem> {
         let mut claim = claim;
+        if mutation::has(Mutation::NeverFinalizes) {
+            return Ok(Next::Change);
+        }
         loop {
             let nodes = cluster.look(|state| ownership::nodes_of(&claim, state));
             let recall = self.memory.recall(&claim);
@@ -123,6 +127,9 @@ impl Lifecycle {
                 Decision::LetGo => return Ok(Next::Change),
                 Decision::AnnotateDeadline(deadline) => annotate(cluster, Arc::clone(&claim), deadline).await?,
                 Decision::DeleteNodes(nodes) => return delete_nodes(cluster, nodes).await,
+                Decision::DeleteInstance if mutation::has(Mutation::LetsGoFirst) => {
+                    return remove_finalizer(cluster, claim).await;
+                }
                 Decision::DeleteInstance => return self.delete_instance(cluster, claim, &recall).await,
                 Decision::RemoveFinalizer => return remove_finalizer(cluster, claim).await,
             };

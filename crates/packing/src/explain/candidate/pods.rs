@@ -223,6 +223,62 @@ impl Pods<'_> {
         Some(self.change(field, |spec| spec.affinity = Some(Arc::new(affinity))))
     }
 
+    /// Without the last volume behind a claim.
+    pub(super) fn without_volume(&self) -> Option<Candidate> {
+        let mut volumes = self.0.spec.volumes.to_vec();
+        let dropped = volumes.pop()?.name;
+        let field = Field {
+            weight: 25,
+            path: format!("spec.volumes[{dropped}]"),
+            old: Some(dropped.to_string()),
+            new: None,
+            text: format!("drop volume {dropped}"),
+            patch: json!({ "volumes": [{ "name": dropped, "$patch": "delete" }] }),
+        };
+        Some(self.change(field, |spec| spec.volumes = volumes.into()))
+    }
+
+    /// Without the devices it claims.
+    pub(super) fn without_devices(&self) -> Option<Candidate> {
+        let claims = &self.0.spec.resource_claims;
+        let names: Vec<_> = claims.iter().map(|claim| claim.name.to_string()).collect();
+        let dropped = names.iter().map(|name| json!({ "name": name, "$patch": "delete" }));
+        let field = Field {
+            weight: 26,
+            path: "spec.resourceClaims".to_owned(),
+            old: Some(names.join(", ")),
+            new: None,
+            text: format!("drop resource claim {}", names.join(", ")),
+            patch: json!({ "resourceClaims": dropped.collect::<Vec<_>>() }),
+        };
+        let unclaimed = |container: &Container| {
+            let mut container = container.clone();
+            container.resources.claims = List::default();
+            container
+        };
+        (!names.is_empty()).then(|| {
+            self.change(field, |spec| {
+                spec.resource_claims = List::default();
+                spec.containers = spec.containers.iter().map(unclaimed).collect();
+                spec.init_containers = spec.init_containers.iter().map(unclaimed).collect();
+            })
+        })
+    }
+
+    /// Without one of its rules about other pods, each in turn.
+    pub(super) fn with_one_rule_less(&self) -> Vec<Option<Candidate>> {
+        let spreads = 0..self.0.spec.topology_spread_constraints.len();
+        let affinity = self.0.spec.affinity.as_ref();
+        let near = affinity.and_then(|it| it.pod_affinity.as_ref());
+        let away = affinity.and_then(|it| it.pod_anti_affinity.as_ref());
+        let near = 0..near.map_or(0, |it| it.required.len());
+        let away = 0..away.map_or(0, |it| it.required.len());
+        let softened = spreads.map(|at| self.spread_softly(at));
+        let dropped = near.map(|at| self.without_term(TopologyKind::Affinity, at));
+        let allowed = away.map(|at| self.without_term(TopologyKind::AntiAffinity, at));
+        softened.chain(dropped).chain(allowed).collect()
+    }
+
     /// Without ports on the host.
     pub(super) fn without_host_ports(&self) -> Option<Candidate> {
         let ports: Vec<i32> = self.ports().collect();

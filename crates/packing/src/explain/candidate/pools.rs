@@ -1,7 +1,7 @@
 //! Changes to a NodePool.
 
 use model::{
-    object::{Labels, NodePool, NodeSelectorRequirement, Taint, Text},
+    object::{Labels, List, NodePool, NodeSelectorRequirement, Taint, Text},
     quantity::Quantity,
     resources::ResourceName,
 };
@@ -129,6 +129,59 @@ impl Pools<'_> {
             patch: patch(&kept),
         };
         Some(self.change(field, |pool| pool.spec.template.spec.requirements = kept.into()))
+    }
+
+    /// Launching no reserved capacity, so that pods need not wait for it.
+    pub(super) fn without_reserved(&self) -> Option<Candidate> {
+        let key = api::labels::CAPACITY_TYPE;
+        let mut requirements = self.0.spec.template.spec.requirements.to_vec();
+        let own = requirements.iter().position(|it| *it.key == *key);
+        let unreserved: List<Text> = ["on-demand", "spot"].into_iter().map(Text::from).collect();
+        let old = own.map(|at| format!("{} {}", requirements[at].operator, listed(&requirements[at].values)));
+        match own.map(|at| &mut requirements[at]) {
+            Some(own) if *own.operator == *"In" => {
+                own.values = own.values.iter().filter(|it| ***it != *"reserved").cloned().collect();
+            }
+            Some(_) => return None,
+            None => requirements.push(NodeSelectorRequirement {
+                key: key.into(),
+                operator: "In".into(),
+                values: unreserved,
+                min_values: None,
+            }),
+        }
+        let values = &requirements.iter().find(|it| *it.key == *key)?.values;
+        if values.is_empty() {
+            return None;
+        }
+        let field = Field {
+            weight: 33,
+            path: format!("spec.template.spec.requirements[{key}].values"),
+            old,
+            new: Some(listed(values)),
+            text: format!("launch only {key} {}", listed(values)),
+            patch: patch(&requirements),
+        };
+        Some(self.change(field, |pool| pool.spec.template.spec.requirements = requirements.into()))
+    }
+
+    /// Without one of the labels it gives its nodes, each in turn.
+    pub(super) fn with_one_label_less(&self) -> Vec<Option<Candidate>> {
+        let own = &self.0.spec.template.metadata.labels;
+        let without = |(key, value): &(Text, Text)| {
+            let kept = own.iter().filter(|(other, _)| other != key).cloned();
+            let labels = Labels::from_pairs(kept.collect());
+            let field = Field {
+                weight: 34,
+                path: format!("spec.template.metadata.labels[{key}]"),
+                old: Some(value.to_string()),
+                new: None,
+                text: format!("drop label {key}={value}"),
+                patch: json!({ "template": { "metadata": { "labels": { &**key: null } } } }),
+            };
+            self.change(field, |pool| pool.spec.template.metadata.labels = labels.into())
+        };
+        own.iter().map(|label| Some(without(label))).collect()
     }
 
     /// Giving its nodes a label of the user's.

@@ -1,0 +1,242 @@
+//! `dovetail demo`: a cluster in this process, with the real controllers, to play with.
+
+mod opening;
+mod page;
+mod screen;
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::{Context, bail};
+use catalogue::Source;
+use cloud_sim::Rules;
+use jiff::Timestamp;
+use runtime::{Clock, Settings};
+use scenario::{Life, Pace, Pool, Scenario, Setup, Tally, Workload, World};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::{Mutex, mpsc::UnboundedSender},
+    task::JoinSet,
+    time::Instant,
+};
+
+use self::screen::Notice;
+use crate::{simulate, terminal::Presentation};
+
+/// Start a cluster in this process and watch the autoscaler work in it: no cloud, no containers, no root.
+///
+/// The controllers are the real ones; the API server, the scheduler, the kubelets and the cloud are simulated. kubectl and
+/// any other client can speak to it. Everything is gone when it ends.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Whose instance types and prices; aws, or what the scenario says.
+    #[arg(long, value_enum)]
+    cloud: Option<Cloud>,
+    /// Tell a story: a name of `dovetail simulate`, or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    scenario: Option<PathBuf>,
+    /// How many times faster than the wall time passes, such as 60x.
+    #[arg(long, default_value = "1x", value_name = "TIMES", value_parser = times)]
+    speed: u32,
+    /// Of everything that chance decides: boot times, spot prices, names.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Begin with so many nodes …
+    #[arg(long, default_value_t = 0)]
+    nodes: u64,
+    /// … and so many pods on them.
+    #[arg(long, default_value_t = 0)]
+    pods: u64,
+    /// Serve the cluster's API on this port; 0: any that is free.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Write the kubeconfig here.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// End by itself after so many seconds of the wall.
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    #[command(flatten)]
+    presentation: Presentation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Cloud {
+    Aws,
+    Azure,
+    Kwok,
+}
+
+impl From<Cloud> for Source {
+    fn from(cloud: Cloud) -> Self {
+        match cloud {
+            Cloud::Aws => Self::Aws,
+            Cloud::Azure => Self::Azure,
+            Cloud::Kwok => Self::Kwok,
+        }
+    }
+}
+
+/// The most a demo is hurried: beyond it the machine cannot follow anyway.
+const FASTEST: u32 = 3600;
+
+fn times(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('x').unwrap_or(text).parse::<u32>().ok();
+    number
+        .filter(|times| (1..=FASTEST).contains(times))
+        .ok_or_else(|| format!("{text:?} is not a speed: write 1x to {FASTEST}x"))
+}
+
+/// Runs until Ctrl-C.
+pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.pods > 0 && args.nodes == 0 {
+        bail!("--pods {} needs nodes to run on: add --nodes N", args.pods);
+    }
+    let pace = Pace { times: args.speed };
+    let ended = scenario::on_paced_time(pace, run(args)).context("starting the demo's clock")?;
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// What the parts of a demo share.
+pub(crate) struct Demo {
+    pub(crate) world: World,
+    pub(crate) tally: Mutex<Tally>,
+    pub(crate) began: Instant,
+}
+
+async fn run(args: &Args) -> anyhow::Result<()> {
+    let story = args.scenario.as_deref().map(simulate::read_one).transpose()?;
+    let source = source(args, story.as_ref())?;
+    let setup = Setup {
+        source,
+        rules: Rules {
+            seed: args.seed,
+            price_step: Some(Duration::from_mins(10)),
+            ..Rules::default()
+        },
+        settings: Settings::default(),
+        start: Clock::system().now_in_seconds(),
+        is_checked: true,
+    };
+    let world = World::new(&setup).context("reading the catalogue of the cloud")?;
+    let mut changes = world.server.changes();
+    let demo = Arc::new(Demo {
+        world,
+        tally: Mutex::default(),
+        began: Instant::now(),
+    });
+    match &story {
+        Some(story) => scenario::furnish(story, &demo.world).map_err(anyhow::Error::msg)?,
+        None => furnish(&demo.world, source, args)?,
+    }
+    let api = listen(args.port).await?;
+    let page = listen(0).await?;
+    let screen = args.presentation.screen();
+    let opening = opening::Opening::new(args, source, &api, &page)?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(simulator::http::serve(demo.world.server.clone(), api));
+    tasks.spawn(page::serve(Arc::clone(&demo), page));
+    let counting = Arc::clone(&demo);
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let telling = tell.clone();
+    tasks.spawn(async move {
+        while let Some(change) = changes.recv().await {
+            let now = counting.world.clock.now();
+            counting.tally.lock().await.see(&change, now);
+            if let Some(notice) = screen::notice(&change, &counting.world) {
+                let _ = tell.send((now, notice));
+            }
+        }
+    });
+    screen::print(&opening.text(&screen));
+    let mut life = Life::begin(&demo.world);
+    let end = Instant::now() + Duration::from_secs(86_400 * 365);
+    tokio::select! {
+        biased;
+        asked = stop_asked(args) => asked?,
+        () = life.until(&demo.world, end) => {}
+        () = screen::show(&demo, told, args.speed, screen) => {}
+        () = play(story.as_ref(), &demo.world, &telling) => {}
+    }
+    screen::print(&screen::summary(&demo).await);
+    Ok(())
+}
+
+/// Tells the story, if there is one, and then waits with everybody else.
+async fn play(story: Option<&Scenario>, world: &World, tell: &UnboundedSender<(Timestamp, Notice)>) {
+    if let Some(story) = story {
+        scenario::tell(story, world, |said| {
+            let _ = tell.send((world.clock.now(), Notice::story(said)));
+        })
+        .await;
+    }
+    std::future::pending().await
+}
+
+fn source(args: &Args, story: Option<&Scenario>) -> anyhow::Result<Source> {
+    match (args.cloud, story) {
+        (Some(cloud), _) => Ok(cloud.into()),
+        (None, Some(story)) => story.source().map_err(anyhow::Error::msg),
+        (None, None) => Ok(Source::Aws),
+    }
+}
+
+/// The example to begin with: a node class, a pool, and pods for it.
+fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
+    let pool = Pool {
+        name: "default".to_owned(),
+        ..Pool::default()
+    };
+    let web = Workload {
+        name: "web".to_owned(),
+        replicas: 5,
+        cpu: "500m".to_owned(),
+        memory: "1Gi".to_owned(),
+        ..Workload::default()
+    };
+    let mut manifests = vec![scenario::node_class(source), pool.manifest(source)];
+    manifests.extend(web.manifests(world.keeper));
+    for manifest in manifests {
+        world
+            .server
+            .create(manifest)
+            .map_err(|failure| anyhow::anyhow!("{}", failure.message))?;
+    }
+    if args.nodes > 0 {
+        scenario::prefill(world, &pool, args.nodes, args.pods)?;
+    }
+    Ok(())
+}
+
+async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(("127.0.0.1", port))
+        .await
+        .with_context(|| format!("port {port} cannot be opened; --port chooses another, --port 0 any that is free"))
+}
+
+async fn stop_asked(args: &Args) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let limit = args
+        .seconds
+        .map_or(Duration::MAX, |wall| Duration::from_secs(wall * u64::from(args.speed)));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        () = tokio::time::sleep(limit) => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_number_of_times() {
+        assert_eq!([times("60x"), times("1")], [Ok(60), Ok(1)]);
+        for wrong in ["0x", "fast", "", "1.5x", "100000x"] {
+            assert!(times(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The world around the autoscaler: an API server, a cloud, stand-ins for the rest of a cluster, and one clock.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use catalogue::{Damaged, Source};
+use cloud_sim::{Market, Region, Rules};
+use jiff::{SignedDuration, Timestamp};
+use runtime::{Clock, Metrics, Settings};
+use serde_json::json;
+use simulator::{ApiServer, Resource, Running, Standins};
+use tokio::task::JoinSet;
+
+use crate::{ground, objects::KEEPER};
+
+/// How a world is made.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Whose catalogue the cloud sells.
+    pub source: Source,
+    /// How the cloud behaves.
+    pub rules: Rules,
+    /// How the autoscaler runs.
+    pub settings: Settings,
+    /// What time it is at first.
+    pub start: Timestamp,
+    /// Whether it is a cluster for people: kinds have their schemas, and everybody is there. That costs time.
+    pub is_checked: bool,
+}
+
+/// The world.
+pub struct World {
+    /// The API server.
+    pub server: ApiServer,
+    /// The cloud.
+    pub region: Arc<Region>,
+    /// The time everywhere but in the autoscaler.
+    pub clock: Clock,
+    /// The autoscaler's own time.
+    pub(crate) ours: Clock,
+    ahead: Arc<AtomicI64>,
+    /// The kind that keeps the pods of workloads here: a Deployment's roll-outs cost time that stories do not need.
+    pub keeper: &'static str,
+    /// How the autoscaler runs.
+    pub settings: Arc<Settings>,
+    /// What all its processes count together.
+    pub metrics: Arc<Metrics>,
+    _standins: Running,
+    _ground: JoinSet<()>,
+}
+
+impl World {
+    /// An empty cluster. To be made inside a runtime.
+    pub fn new(setup: &Setup) -> Result<Self, Damaged> {
+        let clock = Clock::starting_at(setup.start);
+        let (telling, regional, ahead) = (clock.clone(), clock.clone(), Arc::new(AtomicI64::new(0)));
+        let server = ApiServer::new(move || telling.now());
+        let region = Region::new(
+            market(setup.source)?,
+            setup.rules.clone(),
+            Arc::new(move || regional.now()),
+        );
+        let (seconds, true_time) = (Arc::clone(&ahead), clock.clone());
+        let ours = Clock::told_by(move || true_time.now() + SignedDuration::from_secs(seconds.load(Ordering::Relaxed)));
+        install(&server, setup);
+        let ground = ground::start(&server, &region);
+        // Nodes are the ground's business: it knows the machines behind them.
+        let everybody = if setup.is_checked {
+            Standins::all()
+        } else {
+            Standins::default()
+        };
+        let standins = Standins {
+            node_ready_after: None,
+            ..everybody
+        };
+        Ok(Self {
+            _standins: standins.start(&server),
+            _ground: ground,
+            server,
+            region,
+            clock,
+            ours,
+            ahead,
+            keeper: if setup.is_checked { "Deployment" } else { KEEPER },
+            settings: Arc::new(setup.settings.clone()),
+            metrics: Arc::default(),
+        })
+    }
+
+    /// From now on, the autoscaler's clock is ahead of everybody else's, or behind.
+    pub fn set_clock_ahead(&self, seconds: i64) {
+        self.ahead.store(seconds, Ordering::Relaxed);
+    }
+}
+
+/// What a cloud sells, read once for all worlds of the process.
+fn market(source: Source) -> Result<Arc<Market>, Damaged> {
+    static READ: Mutex<BTreeMap<Source, Arc<Market>>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(market) = read.get(&source) {
+        return Ok(Arc::clone(market));
+    }
+    let market = Arc::new(Market::load(source)?);
+    read.insert(source, Arc::clone(&market));
+    Ok(market)
+}
+
+fn install(server: &ApiServer, setup: &Setup) {
+    if setup.is_checked {
+        let provider = match setup.source {
+            Source::Aws => api::provider::Provider::Aws,
+            Source::Azure => api::provider::Provider::Azure,
+            Source::Kwok => api::provider::Provider::Kwok,
+        };
+        for definition in api::crds::installation(&[provider]) {
+            if let Ok(definition) = serde_json::to_value(definition) {
+                let _ = server.create(definition);
+            }
+        }
+    }
+    for (group, plural, kind) in KINDS {
+        server.define(&Resource::new(group, plural), kind, false);
+    }
+    for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+        let _ = server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+    }
+}
+
+/// The kinds of our own that a story knows.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("karpenter.sh", "nodepools", "NodePool"),
+    ("karpenter.sh", "nodeclaims", "NodeClaim"),
+    ("karpenter.sh", "nodeoverlays", "NodeOverlay"),
+    ("karpenter.k8s.aws", "ec2nodeclasses", "EC2NodeClass"),
+    ("karpenter.azure.com", "aksnodeclasses", "AKSNodeClass"),
+    ("karpenter.kwok.sh", "kwoknodeclasses", "KWOKNodeClass"),
+];

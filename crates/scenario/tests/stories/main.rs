@@ -1,0 +1,121 @@
+//! Stories told to whole clusters: those that come with the binary, with trouble, and with deaths at every step.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the whole target is a test"
+)]
+
+mod mutant;
+mod mutants;
+
+use std::sync::Mutex;
+
+use scenario::{
+    FaultKind, FaultLine, Outcome, Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, shrink,
+};
+
+pub(crate) fn life() -> Scenario {
+    Scenario::read("life.yaml", include_str!("../life.yaml")).unwrap()
+}
+
+fn story(name: &str) -> Scenario {
+    let story = STORIES.iter().find(|story| story.name == name).unwrap();
+    Scenario::read(name, story.text).unwrap()
+}
+
+pub(crate) fn run(scenario: &Scenario, how: &Play) -> Outcome {
+    on_virtual_time(play(scenario, how)).unwrap().unwrap()
+}
+
+pub(crate) fn seed(seed: u64) -> Play {
+    Play {
+        seed,
+        ..Play::default()
+    }
+}
+
+/// Plays on two threads, and says what failed.
+fn failures(plays: &[(String, Scenario, Play)]) -> Vec<String> {
+    let left = Mutex::new(plays.iter());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().unwrap().next();
+                    let Some((what, scenario, how)) = next else { return };
+                    let outcome = run(scenario, how);
+                    if !outcome.failures.is_empty() {
+                        failed
+                            .lock()
+                            .unwrap()
+                            .push(format!("{what}: {}", outcome.failures.join("; ")));
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap()
+}
+
+#[test]
+fn every_story_of_the_binary_ends_as_it_says() {
+    let plays: Vec<_> = STORIES
+        .iter()
+        .map(|it| (it.name.to_owned(), story(it.name), seed(1)))
+        .collect();
+    assert_eq!(failures(&plays), [""; 0]);
+}
+
+#[test]
+fn a_seed_is_the_same_story_byte_for_byte() {
+    let how = Play {
+        profile: Profile::Hostile,
+        is_written: true,
+        ..seed(7)
+    };
+    let (first, second) = (run(&life(), &how), run(&life(), &how));
+    assert!(first.log.len() > 10_000);
+    let differs = first
+        .log
+        .lines()
+        .zip(second.log.lines())
+        .find(|(one, other)| one != other);
+    assert_eq!(differs, None);
+    assert_eq!(first, second);
+    let other = run(&life(), &Play { seed: 8, ..how });
+    assert_ne!(other.log, first.log);
+}
+
+#[test]
+fn hostile_runs_end_well() {
+    let how = |seed| Play {
+        seed,
+        profile: Profile::Hostile,
+        ..Play::default()
+    };
+    let plays: Vec<_> = (1..=10)
+        .map(|seed| (format!("seed {seed}"), life(), how(seed)))
+        .collect();
+    assert_eq!(failures(&plays), [""; 0]);
+}
+
+#[test]
+fn a_failure_is_shrunk_to_the_faults_it_needs() {
+    let mut scenario = life();
+    // Nobody comes back from this one: the process dies, and the sentence wants that it never did.
+    scenario.expect = vec!["at most 3 nodes are launched".to_owned()];
+    scenario.faults = vec![FaultLine {
+        kind: FaultKind::SlowAnswers,
+        from: None,
+        time: "10m".to_owned(),
+        per_mille: Some(100),
+        seconds: None,
+    }];
+    let how = seed(1);
+    let failed = run(&scenario, &how);
+    assert!(!failed.strikes.is_empty() && !failed.failures.is_empty(), "{failed:?}");
+    // It fails without any fault, and that is what is found out.
+    assert_eq!(shrink(&scenario, &how, &failed, 20), [] as [Strike; 0]);
+}

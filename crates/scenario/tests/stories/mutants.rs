@@ -1,0 +1,156 @@
+//! Each rule can be broken: bugs on purpose, in the controllers and in the cloud they see, and the rule that finds each.
+
+use controllers::mutation::{self, Mutation};
+use scenario::{FaultKind, FaultLine, Play, Scenario};
+
+use crate::{
+    life,
+    mutant::{Bug, with},
+    run, seed,
+};
+
+/// The rules that a run breaks; sentences of the story aside.
+fn broken(scenario: &Scenario, how: &Play) -> Vec<String> {
+    let outcome = run(scenario, how);
+    let rule = |failure: &String| failure.split(' ').next().unwrap_or_default().to_owned();
+    let is_rule = |word: &String| word.len() == 2 && (word.starts_with('I') || word.starts_with('L'));
+    let mut rules: Vec<String> = outcome.failures.iter().map(rule).filter(is_rule).collect();
+    rules.dedup();
+    rules
+}
+
+/// That a bug breaks a rule which nothing breaks without it.
+fn finds(rule: &str, scenario: &Scenario, mutation: Mutation) {
+    let without = broken(scenario, &seed(1));
+    assert_eq!(without, [""; 0], "without {mutation:?}");
+    mutation::set(Some(mutation));
+    let with = broken(scenario, &seed(1));
+    mutation::set(None);
+    assert!(
+        with.iter().any(|one| one == rule),
+        "{mutation:?} broke {with:?} and not {rule}"
+    );
+}
+
+fn finds_cloud(rules: &[&str], scenario: &Scenario, bug: Bug) {
+    let how = Play {
+        wrap: Some(with(bug)),
+        ..seed(1)
+    };
+    assert_eq!(broken(scenario, &seed(1)), [""; 0], "without {bug:?}");
+    let found = broken(scenario, &how);
+    for rule in rules {
+        assert!(
+            found.iter().any(|one| one == rule),
+            "{bug:?} broke {found:?} and not {rule}"
+        );
+    }
+}
+
+fn told(text: &str) -> Scenario {
+    Scenario::read("mutant.yaml", text).unwrap()
+}
+
+fn with_lost_answers() -> Scenario {
+    let mut scenario = life();
+    scenario.faults = vec![FaultLine {
+        kind: FaultKind::CloudLostAnswers,
+        from: None,
+        time: "5m".to_owned(),
+        per_mille: Some(500),
+        seconds: None,
+    }];
+    scenario
+}
+
+#[test]
+fn a_cloud_that_deletes_nothing_leaks_and_orphans() {
+    finds_cloud(&["I1", "I2"], &life(), Bug::DeletesNothing);
+}
+
+#[test]
+fn a_claim_that_is_let_go_before_its_machine_is_an_orphan() {
+    finds("I2", &life(), Mutation::LetsGoFirst);
+}
+
+#[test]
+fn a_protected_pod_that_is_evicted_is_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 40m, pools: [{name: general}], \
+         workloads: [{name: web, replicas: 2, spread: node, doNotDisrupt: true}], \
+         steps: [{at: 10m, delete: [{kind: NodePool, name: general}]}]}",
+    );
+    finds("I3", &scenario, Mutation::EvictsProtected);
+}
+
+#[test]
+fn pods_that_are_deleted_past_their_budget_are_noticed() {
+    finds("I3", &life(), Mutation::DeletesPods);
+}
+
+#[test]
+fn claims_past_a_limit_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 40m, pools: [{name: general, limits: {cpu: '4'}}], \
+         workloads: [{name: web, replicas: 8, spread: node}]}",
+    );
+    finds("I4", &scenario, Mutation::IgnoresLimits);
+}
+
+#[test]
+fn a_launch_that_forgets_its_token_launches_twice() {
+    finds("I5", &with_lost_answers(), Mutation::ForgetsToken);
+    finds_cloud(&["I5"], &with_lost_answers(), Bug::ForgetsTheToken);
+}
+
+#[test]
+fn disruptions_past_a_budget_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 90m, pools: [{name: general, disruption: {budgets: [{nodes: '1'}]}}], \
+         workloads: [{name: web, replicas: 6, spread: node}], steps: [{at: 10m, scale: {web: 1}}]}",
+    );
+    finds("I6", &scenario, Mutation::IgnoresBudgets);
+}
+
+#[test]
+fn nodes_for_which_nothing_asks_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 40m, region: {boot: 4m-5m}, pools: [{name: general}], \
+         workloads: [{name: web, replicas: 4, spread: node}], \
+         steps: [{at: 1m, scale: {web: 5}}, {at: 2m, scale: {web: 6}}, {at: 3m, scale: {web: 7}}]}",
+    );
+    finds("I7", &scenario, Mutation::ForgetsInFlight);
+}
+
+#[test]
+fn nodes_that_always_drift_move_pods_for_ever() {
+    let scenario = told(
+        "{name: a, lasts: 90m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 3, spread: node}]}",
+    );
+    finds_cloud(&["I8", "L2"], &scenario, Bug::AlwaysDrifted);
+}
+
+#[test]
+fn nodes_that_go_before_their_replacements_are_up_are_noticed() {
+    finds("I9", &life(), Mutation::GoesFirst);
+}
+
+#[test]
+fn a_pod_that_waits_without_a_word_is_noticed() {
+    let huge = told("{name: a, lasts: 40m, pools: [{name: general}], workloads: [{name: huge, memory: 9000Gi}]}");
+    finds("L1", &huge, Mutation::SaysNothing);
+    finds("L1", &life_that_stays(), Mutation::IgnoresPods);
+}
+
+/// The same life without the end, at which no pod is left.
+fn life_that_stays() -> Scenario {
+    let mut scenario = life();
+    scenario.steps.truncate(1);
+    scenario
+}
+
+#[test]
+fn a_claim_that_goes_for_ever_without_a_word_is_noticed() {
+    finds("L3", &life(), Mutation::NeverFinalizes);
+}
