@@ -179,7 +179,9 @@ pub(crate) fn apply(
         .map(|at| entries.remove(at));
     if let Some(owned) = &owned {
         let mut others = FieldSet::default();
-        entries.iter().for_each(|entry| others.add(&entry.fields));
+        for entry in &entries {
+            others.add(&entry.fields);
+        }
         others.add(&wanted);
         let mut dropped = owned.fields.clone();
         dropped.subtract(&wanted);

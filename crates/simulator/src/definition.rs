@@ -55,7 +55,7 @@ impl Definition {
             _ => other,
         };
         let versions = spec["versions"].as_array().into_iter().flatten();
-        let mut versions: Vec<Version> = versions.map(|version| Version::read(version)).collect();
+        let mut versions: Vec<Version> = versions.map(Version::read).collect();
         versions.sort_by_key(|version| priority(&version.name));
         Self {
             resource: Resource::new(&text(&spec["group"]), &text(&names["plural"])),

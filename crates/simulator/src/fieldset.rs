@@ -297,7 +297,10 @@ fn remove(value: &mut Value, path: &[String]) {
                 remove(item, rest);
             }
         }
-        ("v:", Value::Array(items)) => items.retain(|item| item.to_string() != name),
+        ("v:", Value::Array(items)) => {
+            let wanted: Value = serde_json::from_str(name).unwrap_or_default();
+            items.retain(|item| *item != wanted);
+        }
         _ => {}
     }
 }
@@ -308,7 +311,7 @@ pub(crate) fn named(path: &[String]) -> String {
     for step in path {
         let (sort, name) = step.split_at(2);
         match sort {
-            "f:" => text.push_str(&format!(".{name}")),
+            "f:" => text.extend([".", name]),
             "k:" => {
                 let keys: Value = serde_json::from_str(name).unwrap_or_default();
                 let keys: Vec<String> = keys
@@ -317,9 +320,9 @@ pub(crate) fn named(path: &[String]) -> String {
                     .flatten()
                     .map(|(key, value)| format!("{key}={value}"))
                     .collect();
-                text.push_str(&format!("[{}]", keys.join(",")));
+                text.extend(["[", &keys.join(","), "]"]);
             }
-            _ => text.push_str(&format!("[={name}]")),
+            _ => text.extend(["[=", name, "]"]),
         }
     }
     text

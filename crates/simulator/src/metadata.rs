@@ -41,12 +41,11 @@ pub(crate) fn check(resource: &Resource, facts: &Facts, object: &Value, before: 
     let metadata = &object["metadata"];
     let mut problems = Vec::new();
     if before.is_none() {
-        match metadata["name"].as_str().filter(|name| !name.is_empty()) {
-            Some(name) => problems.extend(name_problem(resource, facts, name)),
-            None => {
-                let why = "name or generateName is required";
-                problems.push(Problem::required("metadata.name", why));
-            }
+        if let Some(name) = metadata["name"].as_str().filter(|name| !name.is_empty()) {
+            problems.extend(name_problem(resource, facts, name));
+        } else {
+            let why = "name or generateName is required";
+            problems.push(Problem::required("metadata.name", why));
         }
     }
     if before.map(|before| &before["metadata"]["labels"]) != Some(&metadata["labels"]) {

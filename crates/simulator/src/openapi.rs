@@ -69,17 +69,14 @@ fn describe(
     version: &str,
     schemas: &mut BTreeMap<String, Value>,
 ) -> Option<String> {
-    let (name, mut schema) = match &facts.definition {
-        Some(definition) => {
-            let mut reversed: Vec<&str> = resource.group.split('.').collect();
-            reversed.reverse();
-            let name = format!("{}.{version}.{}", reversed.join("."), facts.kind);
-            (name, defined(&definition.version(version)?.text))
-        }
-        None => {
-            let name = builtin::type_name(resource)?;
-            (name.to_owned(), builtin::shown(name)?)
-        }
+    let (name, mut schema) = if let Some(definition) = &facts.definition {
+        let mut reversed: Vec<&str> = resource.group.split('.').collect();
+        reversed.reverse();
+        let name = format!("{}.{version}.{}", reversed.join("."), facts.kind);
+        (name, defined(&definition.version(version)?.text))
+    } else {
+        let name = builtin::type_name(resource)?;
+        (name.to_owned(), builtin::shown(name)?)
     };
     schema["x-kubernetes-group-version-kind"] = json!([identity(resource, facts, version)]);
     let mut wanted = references(&schema);

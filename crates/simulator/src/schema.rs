@@ -15,6 +15,7 @@ pub(crate) use self::{check::identity, problem::Problem};
 
 /// A schema.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a schema says yes and no")]
 pub(crate) struct Schema {
     pub(crate) form: Form,
     format: String,

@@ -119,6 +119,7 @@ fn jiff_now() -> impl Fn() -> jiff::Timestamp {
     jiff::Timestamp::now
 }
 
+#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn has_kubectl() -> bool {
     let found = Command::new("kubectl").args(["version", "--client"]).output();
     let found = found.is_ok_and(|output| output.status.success());

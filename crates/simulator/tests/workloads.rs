@@ -101,7 +101,7 @@ async fn a_deployment_rolls_over_without_falling_below_its_bounds_and_can_go_bac
     assert_eq!(revisions(&server), [("1".to_owned(), 0), ("2".to_owned(), 4)]);
     server
         .update("Deployment", "default/web", |web| {
-            web["spec"]["template"] = template("one")
+            web["spec"]["template"] = template("one");
         })
         .unwrap();
     seconds(60).await;
@@ -255,7 +255,7 @@ async fn a_taint_sends_off_pods_that_do_not_tolerate_it() {
     seconds(5).await;
     server
         .update("Node", "a", |node| {
-            node["spec"]["taints"] = json!([{"key": "x", "effect": "NoExecute"}])
+            node["spec"]["taints"] = json!([{"key": "x", "effect": "NoExecute"}]);
         })
         .unwrap();
     let names = |server: &ApiServer| -> Vec<String> {

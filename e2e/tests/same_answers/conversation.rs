@@ -42,8 +42,14 @@ pub(crate) fn hold(seed: u64, turns: usize, real: &Client, simulated: &Client) -
         history.push(request.to_string());
         compare(&mut report, seed, &history, &answers);
     }
-    for (at, kind) in [kind, other].into_iter().enumerate() {
-        let lines = watch(&parties, kind, [&begins[0][at], &begins[1][at]]);
+    let both = thread::scope(|scope| {
+        let watching = [(0, kind), (1, other)].map(|(at, kind)| {
+            let (parties, since) = (&parties, [&begins[0][at], &begins[1][at]]);
+            scope.spawn(move || watch(parties, kind, since))
+        });
+        watching.map(|watching| watching.join().unwrap())
+    });
+    for (kind, lines) in [kind, other].into_iter().zip(both) {
         report.asked += 1;
         history.push(format!("WATCH {}", kind.collection));
         compare(&mut report, seed, &history, &lines);
@@ -118,7 +124,7 @@ impl Dice {
 struct Kind {
     collection: &'static str,
     api_version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     base: &'static str,
     changes: &'static [&'static str],
     status: &'static [&'static str],
@@ -146,7 +152,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/api/v1/namespaces/default/configmaps",
         api_version: "v1",
-        kind: "ConfigMap",
+        name: "ConfigMap",
         base: r#"{"data": {"k": "v"}}"#,
         changes: &[
             r#"{"data": {"k": "w", "l": "1"}}"#,
@@ -163,7 +169,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/api/v1/nodes",
         api_version: "v1",
-        kind: "Node",
+        name: "Node",
         base: r#"{"spec": {"providerID": "x://1"}, "status": {"capacity": {"cpu": "2"}, "allocatable": {"cpu": "2"}}}"#,
         changes: &[
             r#"{"spec": {"unschedulable": true}}"#,
@@ -186,7 +192,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/api/v1/namespaces/default/pods",
         api_version: "v1",
-        kind: "Pod",
+        name: "Pod",
         base: r#"{"spec": {"automountServiceAccountToken": false, "containers": [{"name": "c", "image": "i"}]}}"#,
         changes: &[
             r#"{"spec": {"containers": [{"name": "c", "image": "j"}]}}"#,
@@ -208,7 +214,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
         api_version: "policy/v1",
-        kind: "PodDisruptionBudget",
+        name: "PodDisruptionBudget",
         base: r#"{"spec": {"minAvailable": 1, "selector": {"matchLabels": {"x": "1"}}}}"#,
         changes: &[
             r#"{"spec": {"minAvailable": "50%"}}"#,
@@ -226,7 +232,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/apis/apps/v1/namespaces/default/deployments",
         api_version: "apps/v1",
-        kind: "Deployment",
+        name: "Deployment",
         base: r#"{"spec": {"selector": {"matchLabels": {"app": "w"}}, "template": {"metadata": {"labels": {"app": "w"}},
             "spec": {"containers": [{"name": "c", "image": "i"}]}}}}"#,
         changes: &[
@@ -248,7 +254,7 @@ const KINDS: &[Kind] = &[
     Kind {
         collection: "/apis/karpenter.sh/v1/nodeclaims",
         api_version: "karpenter.sh/v1",
-        kind: "NodeClaim",
+        name: "NodeClaim",
         base: r#"{"spec": {"nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
             "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}}"#,
         changes: &[
@@ -268,7 +274,7 @@ const KINDS: &[Kind] = &[
 const NODE_POOL: Kind = Kind {
     collection: "/apis/karpenter.sh/v1/nodepools",
     api_version: "karpenter.sh/v1",
-    kind: "NodePool",
+    name: "NodePool",
     base: r#"{"spec": {"template": {"spec": {
         "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
         "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}}}}"#,
@@ -304,7 +310,7 @@ impl Kind {
     fn object(&self, name: &str) -> Value {
         let mut object: Value = serde_json::from_str(self.base).unwrap();
         object["apiVersion"] = json!(self.api_version);
-        object["kind"] = json!(self.kind);
+        object["kind"] = json!(self.name);
         object["metadata"] = json!({"name": name});
         object
     }
@@ -383,15 +389,15 @@ fn request(dice: &mut Dice, kind: &Kind) -> Request {
             };
             Request::new("PATCH", &format!("{item}/status"), media, body)
         }
-        18 if kind.has_scale => match dice.below(3) {
-            0 => Request::new("GET", &format!("{item}/scale"), JSON, Value::Null),
-            _ => {
-                let replicas = *dice.pick(&[0, 2, 3, -1]);
-                let body = json!({"spec": {"replicas": replicas}});
-                Request::new("PATCH", &format!("{item}/scale"), MERGE, body)
+        18 if kind.has_scale => {
+            let path = format!("{item}/scale");
+            if dice.below(3) == 0 {
+                return Request::new("GET", &path, JSON, Value::Null);
             }
-        },
-        19 if kind.kind == "Pod" => pod_part(dice, &item, name),
+            let replicas = *dice.pick(&[0, 2, 3, -1]);
+            Request::new("PATCH", &path, MERGE, json!({"spec": {"replicas": replicas}}))
+        }
+        19 if kind.name == "Pod" => pod_part(dice, &item, name),
         _ => Request::new("GET", kind.collection, JSON, Value::Null),
     }
 }

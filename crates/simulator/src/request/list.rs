@@ -145,18 +145,16 @@ impl Request {
         if let Some(wanted) = wanted.filter(|wanted| *wanted > store.version) {
             return Err(Failure::too_new(wanted, store.version));
         }
-        let (version, mut items) = match wanted.filter(|_| is_exact) {
-            Some(version) => (version, store.at(&self.address.resource, version)?),
-            None => {
-                let items = store.all(&self.address.resource).filter(|object| chosen(object));
-                return Ok(Pages {
-                    version: store.version,
-                    items: items.cloned().collect(),
-                });
-            }
-        };
-        items.retain(chosen);
-        Ok(Pages { version, items })
+        if let Some(version) = wanted.filter(|_| is_exact) {
+            let mut items = store.at(&self.address.resource, version)?;
+            items.retain(chosen);
+            return Ok(Pages { version, items });
+        }
+        let items = store.all(&self.address.resource).filter(|object| chosen(object));
+        Ok(Pages {
+            version: store.version,
+            items: items.cloned().collect(),
+        })
     }
 
     pub(super) fn watch(

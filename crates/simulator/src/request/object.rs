@@ -331,7 +331,9 @@ impl Request {
             }
             Some("Ignore") => Ok(()),
             _ => {
-                gone.iter().for_each(|path| self.warn(told(path)));
+                for path in gone {
+                    self.warn(told(path));
+                }
                 Ok(())
             }
         }

@@ -202,13 +202,13 @@ impl Schema {
         } else {
             (self.form.name(), found)
         };
-        let detail = format!("{} in body must be of type {wanted}: {found:?}", path);
+        let detail = format!("{path} in body must be of type {wanted}: {found:?}");
         Problem::new(WRONG_TYPE, &named(path), Some(json!(found)), detail)
     }
 
     fn text(&self, text: &str, path: &str, problems: &mut Vec<Problem>) {
         let length = text.chars().count() as u64;
-        let in_body = |what: String| format!("{} in body {what}", path);
+        let in_body = |what: String| format!("{path} in body {what}");
         if let Some(most) = self.length.most.filter(|most| length > *most) {
             let unit = if most == 1 { "byte" } else { "bytes" };
             let detail = format!("may not be more than {most} {unit}");
@@ -235,7 +235,7 @@ impl Schema {
     fn number(&self, number: &serde_json::Number, path: &str, problems: &mut Vec<Problem>) {
         let Some(value) = number.as_f64() else { return };
         let mut blame = |what: String| {
-            let detail = format!("{} in body should be {what}", path);
+            let detail = format!("{path} in body should be {what}");
             problems.push(Problem::invalid(&named(path), Value::Number(number.clone()), detail));
         };
         if let Some(factor) = self.multiple_of.filter(|factor| value % factor != 0.0) {
@@ -275,12 +275,12 @@ impl Schema {
         }
         let count = items.len() as u64;
         if let Some(least) = self.items_count.least.filter(|least| count < *least) {
-            let detail = format!("{} in body should have at least {least} items", path);
+            let detail = format!("{path} in body should have at least {least} items");
             problems.push(Problem::invalid(&named(path), json!(count), detail));
         }
         too_many(self.items_count, count, path, problems);
         if self.has_unique_items && (1..items.len()).any(|at| items[..at].contains(&items[at])) {
-            let detail = format!("{} in body shouldn't contain duplicates", path);
+            let detail = format!("{path} in body shouldn't contain duplicates");
             problems.push(Problem::invalid(&named(path), json!(""), detail));
         }
     }
@@ -294,7 +294,7 @@ impl Schema {
     ) {
         let count = fields.len() as u64;
         if let Some(least) = self.properties_count.least.filter(|least| count < *least) {
-            let detail = format!("{} in body should have at least {least} properties", path);
+            let detail = format!("{path} in body should have at least {least} properties");
             problems.push(Problem::invalid(&named(path), json!(count), detail));
         }
         too_many(self.properties_count, count, path, problems);
@@ -305,7 +305,7 @@ impl Schema {
                     schema.shape(value, before, &join(path, name), problems);
                 }
                 None if self.forbids_additional => {
-                    let detail = format!("{}.{name} in body is a forbidden property", path);
+                    let detail = format!("{path}.{name} in body is a forbidden property");
                     problems.push(Problem::invalid(&named(path), json!(""), detail));
                 }
                 None => {}
@@ -323,7 +323,7 @@ impl Schema {
             problems.is_empty()
         };
         let mut blame = |what: &str| {
-            let detail = format!("{:?} must {what}", path);
+            let detail = format!("{path:?} must {what}");
             problems.push(Problem::invalid("<nil>", json!(""), detail));
         };
         let fails_all = !self.any_of.is_empty() && !self.any_of.iter().any(fits);

@@ -73,7 +73,9 @@ impl Schema {
             }
             Value::Array(items) => {
                 if let Some(schema) = &self.items {
-                    items.iter_mut().for_each(|item| schema.complete(item));
+                    for item in items {
+                        schema.complete(item);
+                    }
                 }
             }
             _ => {}

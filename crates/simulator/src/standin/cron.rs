@@ -29,7 +29,9 @@ impl Cron {
             return None;
         };
         let mut weekdays = numbers(weekday, 0, 7, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"], 0)?;
-        weekdays.iter_mut().for_each(|day| *day %= 7);
+        for day in &mut weekdays {
+            *day %= 7;
+        }
         let months = [
             "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
         ];

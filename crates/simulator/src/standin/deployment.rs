@@ -119,7 +119,9 @@ fn advance(server: &ApiServer, deployment: &Value, current: &Value, old: &[Arc<V
     let wanted = replicas(deployment);
     let there = |set: &Value| whole(set, "/status/replicas", 0);
     if deployment["spec"]["strategy"]["type"] == "Recreate" {
-        old.iter().for_each(|set| scale(server, set, 0));
+        for set in old {
+            scale(server, set, 0);
+        }
         if old.iter().all(|set| there(set) == 0) {
             scale(server, current, wanted);
         }

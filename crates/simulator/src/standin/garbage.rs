@@ -59,8 +59,12 @@ pub(super) async fn collect(server: ApiServer) {
     let mut changes = server.changes();
     let mut known = Owners::default();
     let everything = server.everything();
-    everything.iter().for_each(|object| known.learn(object));
-    everything.iter().for_each(|object| sweep(&server, &known, object));
+    for object in &everything {
+        known.learn(object);
+    }
+    for object in &everything {
+        sweep(&server, &known, object);
+    }
     while let Some(change) = changes.recv().await {
         // What happens at once is judged together: an owner may come with what it owns.
         let mut suspects = Vec::new();
@@ -76,7 +80,9 @@ pub(super) async fn collect(server: ApiServer) {
             }
             next = changes.try_recv().ok();
         }
-        suspects.iter().for_each(|object| sweep(&server, &known, object));
+        for object in &suspects {
+            sweep(&server, &known, object);
+        }
     }
 }
 

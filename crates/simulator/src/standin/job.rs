@@ -223,7 +223,7 @@ fn begin(server: &ApiServer, cron: &Value, at: Timestamp) {
     job["metadata"]["ownerReferences"] = json!([owner_of(cron)]);
     let _ = server.create(job);
     let _ = server.update("CronJob", &key(cron), |cron| {
-        cron["status"]["lastScheduleTime"] = time(at)
+        cron["status"]["lastScheduleTime"] = time(at);
     });
 }
 
