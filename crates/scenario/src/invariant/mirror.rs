@@ -21,6 +21,8 @@ pub(super) struct Claim {
     /// Cores and memory, in nano-units, once it is launched.
     pub(super) capacity: Option<[i128; 2]>,
     pub(super) is_initialized: bool,
+    /// It is drained, and its machine is being removed.
+    pub(super) is_ending: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -158,6 +160,7 @@ fn claim(object: &Value) -> Claim {
         ends_at: ends_at.parse().ok(),
         capacity: capacity.is_object().then(|| amounts(capacity)),
         is_initialized: holds(object, "Initialized"),
+        is_ending: holds(object, "InstanceTerminating"),
     }
 }
 

@@ -92,7 +92,13 @@ pub(super) fn within_budgets(mirror: &Mirror, change: &Change, now: Timestamp) -
     let claim = mirror.claims.get(text(&change.object, "/metadata/name"))?;
     let reason = claim.reason.as_deref().filter(|reason| VOLUNTARY.contains(reason))?;
     let pool = mirror.pools.get(&claim.pool)?;
-    let of_pool = || mirror.claims.values().filter(|one| one.pool == claim.pool);
+    // The contract does not count nodes that are drained and whose machine is being removed, on neither side.
+    let of_pool = || {
+        mirror
+            .claims
+            .values()
+            .filter(|one| one.pool == claim.pool && !one.is_ending)
+    };
     let disrupted = of_pool().filter(|one| one.reason.as_deref() == Some(reason)).count();
     let nodes = of_pool().filter(|one| one.is_initialized).count();
     let most = allowed(&pool.budgets, reason, nodes, now)?;
