@@ -250,8 +250,8 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
 
 /// The plan for all pods, with those in mind that are about to be made.
 fn planned(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> (Plan, Vec<DroppedPool>) {
-    let foresight = manner.foresight.then(|| Foresight::of(snapshot)).unwrap_or_default();
-    if !foresight.is_empty() {
+    let foresight = manner.foresight.then(|| Foresight::of(snapshot));
+    if let Some(foresight) = foresight.filter(|foresight| !foresight.is_empty()) {
         let planned = warm.planned(&foresight.counted(snapshot), &manner.options);
         if let Some(plan) = foresight.left_out(&planned.plan) {
             return (plan, planned.dropped);
