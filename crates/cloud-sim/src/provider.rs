@@ -20,7 +20,7 @@ use model::{
 };
 use tokio::sync::oneshot;
 
-use crate::{CallFault, Method, Region, region::gone};
+use crate::{CallFault, Machine, Method, Region, region::gone};
 
 const AWS: &[NodeClassKind] = &[NodeClassKind {
     group: "karpenter.k8s.aws",
@@ -159,13 +159,13 @@ impl CloudProvider for CloudSim {
         let get = Box::new(move |region: &Region| {
             let visible = region.visible();
             let found = visible.iter().find(|machine| machine.id == wanted);
-            found.map(|machine| machine.instance()).ok_or_else(gone)
+            found.map(Machine::instance).ok_or_else(gone)
         });
         self.ask(Method::Get, id.as_str(), get).await
     }
 
     async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        let list = Box::new(|region: &Region| Ok(region.visible().iter().map(|machine| machine.instance()).collect()));
+        let list = Box::new(|region: &Region| Ok(region.visible().iter().map(Machine::instance).collect()));
         self.ask(Method::List, "", list).await
     }
 
