@@ -59,13 +59,32 @@ fn failures(plays: &[(String, Scenario, Play)]) -> Vec<String> {
     failed.into_inner().unwrap()
 }
 
+macro_rules! end_as_they_say {
+    ($($test:ident $name:literal,)*) => {$(
+        #[test]
+        fn $test() {
+            let outcome = run(&story($name), &seed(1));
+            assert_eq!(outcome.failures, [""; 0]);
+        }
+    )*};
+}
+
+end_as_they_say! {
+    morning_rush_ends_as_it_says "morning-rush",
+    scale_in_ends_as_it_says "scale-in",
+    spot_storm_ends_as_it_says "spot-storm",
+    zone_outage_ends_as_it_says "zone-outage",
+    bad_image_ends_as_it_says "bad-image",
+    drift_roll_ends_as_it_says "drift-roll",
+    batch_night_ends_as_it_says "batch-night",
+    runaway_pod_ends_as_it_says "runaway-pod",
+    stock_out_ends_as_it_says "stock-out",
+    budget_window_ends_as_it_says "budget-window",
+}
+
 #[test]
-fn every_story_of_the_binary_ends_as_it_says() {
-    let plays: Vec<_> = STORIES
-        .iter()
-        .map(|it| (it.name.to_owned(), story(it.name), seed(1)))
-        .collect();
-    assert_eq!(failures(&plays), [""; 0]);
+fn no_story_of_the_binary_is_left_out() {
+    assert_eq!(STORIES.len(), 10);
 }
 
 #[test]

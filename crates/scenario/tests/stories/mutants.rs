@@ -70,7 +70,12 @@ fn a_cloud_that_deletes_nothing_leaks_and_orphans() {
 
 #[test]
 fn a_claim_that_is_let_go_before_its_machine_is_an_orphan() {
-    finds("I2", &life(), Mutation::LetsGoFirst);
+    // Before the node is there, nobody else has the machine removed.
+    let scenario = told(
+        "{name: a, lasts: 40m, region: {boot: 8m-9m}, pools: [{name: general}], workloads: [{name: web}], \
+         steps: [{at: 3m, remove: [web], delete: [{kind: NodePool, name: general}]}]}",
+    );
+    finds("I2", &scenario, Mutation::LetsGoFirst);
 }
 
 #[test]
