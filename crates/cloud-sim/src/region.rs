@@ -292,7 +292,10 @@ impl Region {
             let draw = self.chance.of("interruption", &format!("{}@{round}", machine.id));
             machine.capacity_type() == "spot" && is_meant(scope, machine) && draw.happens(per_mille)
         };
-        inner.end(now, struck, Ending::Interrupted, gone_at)
+        let ended = inner.end(now, struck, Ending::Interrupted, gone_at);
+        drop(inner);
+        self.changed.notify_one();
+        ended
     }
 
     /// A zone fails: its machines are gone at once, and it sells nothing for a while. Says how many.

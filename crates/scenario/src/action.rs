@@ -169,8 +169,8 @@ impl Step {
             .map(|name| ("scale", name))
             .chain(self.remove.iter().map(|name| ("remove", name)));
         for (field, name) in named {
-            if !known.contains_key(name.as_str()) {
-                let names: Vec<&str> = known.keys().copied().collect();
+            if !known.contains(name.as_str()) {
+                let names: Vec<&str> = known.iter().copied().collect();
                 let names = if names.is_empty() {
                     "none".to_owned()
                 } else {

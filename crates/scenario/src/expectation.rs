@@ -97,11 +97,10 @@ impl Expectation {
         };
         let words: Vec<&str> = sentence.trim_end_matches('.').split_whitespace().collect();
         let (words, when) = match words.as_slice() {
-            [rest @ .., "at", "the", "end"] => (rest, When::AtTheEnd),
             [rest @ .., "by" | "at", time] if !rest.is_empty() && time::parse(time).is_ok() => {
                 (rest, When::At(time::parse(time)?))
             }
-            rest => (rest, When::AtTheEnd),
+            [rest @ .., "at", "the", "end"] | rest => (rest, When::AtTheEnd),
         };
         let what = What::read(words).ok_or_else(wrong)?;
         Ok(Self {

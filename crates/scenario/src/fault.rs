@@ -374,12 +374,11 @@ fn cloud_word(kind: Kind, how: u64) -> String {
 fn cloud_fault(word: &str) -> CallFault {
     let seconds = |rest: &str| Duration::from_secs(rest.trim_end_matches('s').parse().unwrap_or(0));
     match word.split_once(' ') {
-        None => CallFault::Fail,
         Some(("throttled", time)) => CallFault::Throttle(seconds(time)),
         Some(("late", time)) => CallFault::Delay(seconds(time)),
         Some(("answer", _)) => CallFault::LoseAnswer,
         Some(("dies", "before")) => CallFault::CrashBefore,
         Some(("dies", _)) => CallFault::CrashAfter,
-        Some(_) => CallFault::Fail,
+        Some(_) | None => CallFault::Fail,
     }
 }

@@ -1,6 +1,6 @@
 //! A scenario as people write it: what there is at first, what happens when, what goes wrong, how it must end.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use catalogue::Source;
 use cloud_sim::Rules;
@@ -227,12 +227,12 @@ impl Scenario {
     }
 
     /// All workloads by name, those that steps add too.
-    pub(crate) fn workload_names(&self) -> BTreeMap<&str, ()> {
+    pub(crate) fn workload_names(&self) -> BTreeSet<&str> {
         let added = self.steps.iter().flat_map(|step| &step.add);
         let all = self.workloads.iter().chain(added);
-        let mut names: BTreeMap<&str, ()> = all.map(|workload| (workload.name.as_str(), ())).collect();
+        let mut names: BTreeSet<&str> = all.map(|workload| workload.name.as_str()).collect();
         if self.filled.is_some() {
-            names.insert("resident", ());
+            names.insert("resident");
         }
         names
     }

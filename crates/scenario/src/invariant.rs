@@ -122,6 +122,8 @@ impl Checker {
         ));
         self.found.extend(claims.iter().filter_map(|claim| stuck(claim, now)));
         self.found
+            .extend(ghosts(&world.server.list("Node"), &world.region.machines()));
+        self.found
             .extend(unexplained(world).map(|what| Violation { rule: "L1", what }));
         if let Some((at, what)) = self.moved.take().filter(|_| is_still)
             && now.duration_since(at) < STILL
@@ -151,6 +153,19 @@ fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDu
                 "machine {} runs for NodeClaim {}, which is gone",
                 machine.id, machine.claim
             ),
+        })
+        .collect()
+}
+
+/// L3: nodes that count as ready and have no machine.
+fn ghosts(nodes: &[Value], machines: &[Machine]) -> Vec<Violation> {
+    let there: BTreeSet<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
+    let is_ghost = |node: &&Value| holds(node, "Ready") && !there.contains(text(node, "/spec/providerID"));
+    let ghosts = nodes.iter().filter(is_ghost);
+    ghosts
+        .map(|node| Violation {
+            rule: "L3",
+            what: format!("node {} is ready and has no machine", text(node, "/metadata/name")),
         })
         .collect()
 }

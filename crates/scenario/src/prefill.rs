@@ -44,7 +44,7 @@ pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64) -> Result<(), 
     Ok(())
 }
 
-fn other(error: impl ToString) -> CloudError {
+fn other(error: &impl ToString) -> CloudError {
     CloudError::Other(error.to_string())
 }
 
@@ -70,8 +70,8 @@ fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<Strin
         "spec": {"nodeClassRef": template["nodeClassRef"], "requirements": template["requirements"],
             "expireAfter": template["expireAfter"], "resources": {"requests": requests}},
     });
-    let created = world.server.create(claim).map_err(|failure| other(failure.message))?;
-    let wanted = NodeClaim::deserialize(&fitting(world, created.clone(), pods)).map_err(other)?;
+    let created = world.server.create(claim).map_err(|failure| other(&failure.message))?;
+    let wanted = NodeClaim::deserialize(&fitting(world, created.clone(), pods)).map_err(|error| other(&error))?;
     let token = LaunchToken {
         claim: wanted.metadata.uid.clone(),
         attempt: 1,
@@ -85,7 +85,7 @@ fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<Strin
     }
     node["metadata"]["ownerReferences"] = json!([{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "name": created["metadata"]["name"], "uid": created["metadata"]["uid"], "blockOwnerDeletion": true}]);
-    world.server.create(node).map_err(|failure| other(failure.message))?;
+    world.server.create(node).map_err(|failure| other(&failure.message))?;
     ground::ready(&world.server, &machine.node_name);
     let claim_name = text(&created, "/metadata/name").to_owned();
     let conditions = ["Launched", "Registered", "Initialized", "Ready"].map(|kind| done(kind, now));

@@ -1,6 +1,6 @@
 //! Times as stories write them: `90s`, `5m`, `1h30m`.
 
-use std::time::Duration;
+use std::{fmt::Write, time::Duration};
 
 /// Reads a time.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
@@ -32,11 +32,10 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 pub(crate) fn text(time: Duration) -> String {
     let seconds = time.as_secs();
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
-    let text: String = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
+    let mut text = String::new();
+    for (count, unit) in parts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = write!(text, "{count}{unit}");
+    }
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 

@@ -135,7 +135,7 @@ fn amounts(resources: &Value) -> [i128; 2] {
 }
 
 pub(super) fn nanos(value: &Value) -> i128 {
-    let text = value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.parse::<Quantity>().map_or(0, Quantity::nanos)
 }
 

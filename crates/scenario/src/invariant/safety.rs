@@ -187,8 +187,8 @@ pub(super) fn replaced_first(mirror: &Mirror, change: &Change) -> Option<Violati
         .iter()
         .filter(|(name, node)| **name != claim.node && node.is_open)
     {
-        for at in 0..2 {
-            free[at] += node.allocatable[at];
+        for (free, allocatable) in free.iter_mut().zip(node.allocatable) {
+            *free += allocatable;
         }
     }
     let is_short = (0..2).any(|at| needed[at] > free[at]);
