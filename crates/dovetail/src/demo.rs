@@ -150,7 +150,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     });
     screen::print(&opening.text(&screen));
     let mut life = Life::begin(&demo.world);
-    let end = Instant::now() + Duration::from_secs(86_400 * 365);
+    let end = Instant::now() + Duration::from_hours(24 * 365);
     tokio::select! {
         biased;
         asked = stop_asked(args) => asked?,
@@ -170,7 +170,7 @@ async fn play(story: Option<&Scenario>, world: &World, tell: &UnboundedSender<(T
         })
         .await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn source(args: &Args, story: Option<&Scenario>) -> anyhow::Result<Source> {

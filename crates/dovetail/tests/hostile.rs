@@ -105,12 +105,12 @@ fn each(cases: &[(&str, String, i32, &[&str])]) {
 
 #[test]
 fn what_is_no_dump_is_refused_with_its_place() {
-    let bomb: String = (0..9_u8)
-        .map(|at| {
-            let (own, before) = (char::from(b'b' + at), char::from(b'a' + at));
-            format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(","))
-        })
-        .collect();
+    let level = |at: u8| {
+        let (own, before) = (char::from(b'b' + at), char::from(b'a' + at));
+        format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(","))
+    };
+    let bomb: Vec<String> = (0..9).map(level).collect();
+    let bomb = bomb.concat();
     each(&[
         ("empty", String::new(), REFUSED, &["holds no object", "read 1 file"]),
         ("null", "null\n".into(), REFUSED, &["holds no object"]),
@@ -409,7 +409,7 @@ fn amounts_that_cannot_be_are_refused_and_those_that_are_only_large_stay_pending
             "that add up to more",
             asking(&format!(
                 "containers: [{}]",
-                vec!["{name: c, resources: {requests: {memory: 9223372036854775807}}}"; 4].join(",")
+                ["{name: c, resources: {requests: {memory: 9223372036854775807}}}"; 4].join(",")
             )),
             ANSWERED,
             &["1 stays pending"],
