@@ -105,7 +105,7 @@ fn each(cases: &[(&str, String, i32, &[&str])]) {
 
 #[test]
 fn what_is_no_dump_is_refused_with_its_place() {
-    let bomb: String = (0..9_u8)
+    let bomb: Vec<String> = (0..9_u8)
         .map(|at| {
             let (own, before) = (char::from(b'b' + at), char::from(b'a' + at));
             format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(","))
@@ -136,7 +136,7 @@ fn what_is_no_dump_is_refused_with_its_place() {
         ("NUL", usual() + "# \0\n", REFUSED, &["a.yaml:", "is not valid YAML"]),
         (
             "a bomb of aliases",
-            format!("a: &a [x,x,x,x,x,x,x,x,x]\n{bomb}"),
+            format!("a: &a [x,x,x,x,x,x,x,x,x]\n{}", bomb.concat()),
             REFUSED,
             &["is not valid YAML"],
         ),
@@ -409,7 +409,7 @@ fn amounts_that_cannot_be_are_refused_and_those_that_are_only_large_stay_pending
             "that add up to more",
             asking(&format!(
                 "containers: [{}]",
-                vec!["{name: c, resources: {requests: {memory: 9223372036854775807}}}"; 4].join(",")
+                ["{name: c, resources: {requests: {memory: 9223372036854775807}}}"; 4].join(",")
             )),
             ANSWERED,
             &["1 stays pending"],
