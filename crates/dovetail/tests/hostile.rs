@@ -105,12 +105,12 @@ fn each(cases: &[(&str, String, i32, &[&str])]) {
 
 #[test]
 fn what_is_no_dump_is_refused_with_its_place() {
-    let level = |at: u8| {
-        let (own, before) = (char::from(b'b' + at), char::from(b'a' + at));
-        format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(","))
-    };
-    let bomb: Vec<String> = (0..9).map(level).collect();
-    let bomb = bomb.concat();
+    let bomb: Vec<String> = (0..9_u8)
+        .map(|at| {
+            let (own, before) = (char::from(b'b' + at), char::from(b'a' + at));
+            format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(","))
+        })
+        .collect();
     each(&[
         ("empty", String::new(), REFUSED, &["holds no object", "read 1 file"]),
         ("null", "null\n".into(), REFUSED, &["holds no object"]),
@@ -136,7 +136,7 @@ fn what_is_no_dump_is_refused_with_its_place() {
         ("NUL", usual() + "# \0\n", REFUSED, &["a.yaml:", "is not valid YAML"]),
         (
             "a bomb of aliases",
-            format!("a: &a [x,x,x,x,x,x,x,x,x]\n{bomb}"),
+            format!("a: &a [x,x,x,x,x,x,x,x,x]\n{}", bomb.concat()),
             REFUSED,
             &["is not valid YAML"],
         ),
