@@ -21,6 +21,8 @@ pub(crate) enum Include {
 
 /// The columns of a kind, and how each is filled.
 pub(crate) struct Layout {
+    api_version: String,
+    kind: String,
     built_in: Vec<Column>,
     custom: Vec<(Value, Path)>,
 }
@@ -41,15 +43,20 @@ impl Layout {
                 })
                 .collect()
         });
-        match custom {
-            Some(custom) => Self {
-                built_in: vec![columns::NAME],
-                custom,
+        let (built_in, custom) = match custom {
+            Some(custom) => (vec![columns::NAME], custom),
+            None => (columns::of(resource), Vec::new()),
+        };
+        let group = &resource.group;
+        Self {
+            api_version: if group.is_empty() {
+                version.to_owned()
+            } else {
+                format!("{group}/{version}")
             },
-            None => Self {
-                built_in: columns::of(resource),
-                custom: Vec::new(),
-            },
+            kind: facts.kind.clone(),
+            built_in,
+            custom,
         }
     }
 
@@ -94,8 +101,16 @@ impl Layout {
         match include {
             Include::Nothing => json!({"cells": cells}),
             Include::Metadata => json!({"cells": cells, "object": partial(object)}),
-            Include::Object => json!({"cells": cells, "object": object}),
+            Include::Object => json!({"cells": cells, "object": self.typed(object)}),
         }
+    }
+
+    /// Items of a list do not say what they are, rows of a table do.
+    fn typed(&self, object: &Value) -> Value {
+        let mut typed = object.clone();
+        typed["apiVersion"] = json!(self.api_version);
+        typed["kind"] = json!(self.kind);
+        typed
     }
 }
 

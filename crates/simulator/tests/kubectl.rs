@@ -177,6 +177,8 @@ fn kubectl_reads_what_there_is() {
         wide.contains("node/n1   Ready") && wide.contains("nodepool.karpenter.sh/general"),
         "{wide}"
     );
+    let sorted = cluster.ok("get nodes --sort-by=.metadata.name");
+    assert!(sorted.contains("n1"), "{sorted}");
     let resources = cluster.ok("api-resources");
     for kind in ["NodeClaim", "EC2NodeClass", "PodDisruptionBudget", "deploy "] {
         assert!(resources.contains(kind), "{kind}: {resources}");
