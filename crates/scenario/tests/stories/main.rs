@@ -9,7 +9,11 @@
 mod mutant;
 mod mutants;
 
-use scenario::{Outcome, Play, Profile, STORIES, Scenario, on_virtual_time, play};
+use std::sync::Mutex;
+
+use scenario::{
+    FaultKind, FaultLine, Outcome, Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, shrink,
+};
 
 pub(crate) fn life() -> Scenario {
     Scenario::read("life.yaml", include_str!("../life.yaml")).unwrap()
@@ -29,6 +33,30 @@ pub(crate) fn seed(seed: u64) -> Play {
         seed,
         ..Play::default()
     }
+}
+
+/// Plays on two threads, and says what failed.
+fn failures(plays: &[(String, Scenario, Play)]) -> Vec<String> {
+    let left = Mutex::new(plays.iter());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().unwrap().next();
+                    let Some((what, scenario, how)) = next else { return };
+                    let outcome = run(scenario, how);
+                    if !outcome.failures.is_empty() {
+                        failed
+                            .lock()
+                            .unwrap()
+                            .push(format!("{what}: {}", outcome.failures.join("; ")));
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap()
 }
 
 macro_rules! end_as_they_say {
@@ -77,4 +105,36 @@ fn a_seed_is_the_same_story_byte_for_byte() {
     assert_eq!(first, second);
     let other = run(&life(), &Play { seed: 8, ..how });
     assert_ne!(other.log, first.log);
+}
+
+#[test]
+fn hostile_runs_end_well() {
+    let how = |seed| Play {
+        seed,
+        profile: Profile::Hostile,
+        ..Play::default()
+    };
+    let plays: Vec<_> = (1..=10)
+        .map(|seed| (format!("seed {seed}"), life(), how(seed)))
+        .collect();
+    assert_eq!(failures(&plays), [""; 0]);
+}
+
+#[test]
+fn a_failure_is_shrunk_to_the_faults_it_needs() {
+    let mut scenario = life();
+    // Nobody comes back from this one: the process dies, and the sentence wants that it never did.
+    scenario.expect = vec!["at most 3 nodes are launched".to_owned()];
+    scenario.faults = vec![FaultLine {
+        kind: FaultKind::SlowAnswers,
+        from: None,
+        time: "10m".to_owned(),
+        per_mille: Some(100),
+        seconds: None,
+    }];
+    let how = seed(1);
+    let failed = run(&scenario, &how);
+    assert!(!failed.strikes.is_empty() && !failed.failures.is_empty(), "{failed:?}");
+    // It fails without any fault, and that is what is found out.
+    assert_eq!(shrink(&scenario, &how, &failed, 20), [] as [Strike; 0]);
 }

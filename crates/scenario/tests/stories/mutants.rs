@@ -89,9 +89,41 @@ fn a_protected_pod_that_is_evicted_is_noticed() {
 }
 
 #[test]
+fn pods_that_are_deleted_past_their_budget_are_noticed() {
+    finds("I3", &life(), Mutation::DeletesPods);
+}
+
+#[test]
+fn claims_past_a_limit_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 40m, pools: [{name: general, limits: {cpu: '4'}}], \
+         workloads: [{name: web, replicas: 8, spread: node}]}",
+    );
+    finds("I4", &scenario, Mutation::IgnoresLimits);
+}
+
+#[test]
 fn a_launch_that_forgets_its_token_launches_twice() {
     finds("I5", &with_lost_answers(), Mutation::ForgetsToken);
     finds_cloud(&["I5"], &with_lost_answers(), Bug::ForgetsTheToken);
+}
+
+#[test]
+fn disruptions_past_a_budget_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 90m, pools: [{name: general, disruption: {budgets: [{nodes: '1'}]}}], \
+         workloads: [{name: web, replicas: 6, spread: node}], steps: [{at: 10m, scale: {web: 1}}]}",
+    );
+    finds("I6", &scenario, Mutation::IgnoresBudgets);
+}
+
+#[test]
+fn nodes_that_always_drift_move_pods_for_ever() {
+    let scenario = told(
+        "{name: a, lasts: 90m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 3, spread: node}]}",
+    );
+    finds_cloud(&["I8", "L2"], &scenario, Bug::AlwaysDrifted);
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! `dovetail simulate` and `dovetail demo` as people and programs use them.
+// Clippy sees tests only in test functions; here everything is one.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+fn dovetail(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dovetail"));
+    command.args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+const SMALL: &str = "{name: small, lasts: 40m, pools: [{name: general}], workloads: [{name: web, replicas: 2}], expect: [all pods run by 5m, at most 1 nodes]}";
+
+#[test]
+fn a_story_that_ends_well_exits_with_0_and_one_that_does_not_with_1() {
+    let directory = tempfile::tempdir().unwrap();
+    let (good, bad) = (directory.path().join("good.yaml"), directory.path().join("bad.yaml"));
+    fs::write(&good, SMALL).unwrap();
+    fs::write(&bad, SMALL.replace("at most 1 nodes", "no nodes")).unwrap();
+    let played = dovetail(&["simulate", good.to_str().unwrap(), "-o", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    assert_eq!((&report["runs"], &report["failed"]), (&1.into(), &0.into()), "{report}");
+    assert!(report["runs_per_minute"].is_u64() && report["failures"].is_array());
+    assert!(played.status.success());
+    let played = dovetail(&["simulate", directory.path().to_str().unwrap(), "--seeds", "2"]);
+    assert_eq!(played.status.code(), Some(1));
+    let told = text(&played.stdout);
+    assert!(
+        told.contains("no nodes: 1 nodes are there, at most 0 should be"),
+        "{told}"
+    );
+    assert!(told.contains("4 runs, 2 failed"), "{told}");
+}
+
+#[test]
+fn your_own_pools_are_used_instead_of_the_stories() {
+    let directory = tempfile::tempdir().unwrap();
+    let (story, dump) = (directory.path().join("story.yaml"), directory.path().join("dump.yaml"));
+    fs::write(&story, SMALL).unwrap();
+    // A pool that may have nothing: the story cannot end well with it.
+    let pool = "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: mine}, spec: {limits: {cpu: '0'}, template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: x}, requirements: []}}}}";
+    fs::write(&dump, format!("{{apiVersion: v1, kind: List, items: [{pool}]}}")).unwrap();
+    let played = dovetail(&["simulate", story.to_str().unwrap(), "--from", dump.to_str().unwrap()]);
+    assert_eq!(played.status.code(), Some(1));
+    assert!(
+        text(&played.stdout).contains("2 of 2 pods do not run"),
+        "{}",
+        text(&played.stdout)
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_played_is_told_with_field_value_and_fix() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.yaml");
+    fs::write(&file, "{name: a, lasts: 40m, cloud: moon}").unwrap();
+    let played = dovetail(&["simulate", file.to_str().unwrap()]);
+    assert!(!played.status.success());
+    let told = text(&played.stderr);
+    assert!(
+        told.contains("bad.yaml: cloud: \"moon\" is no cloud; write aws, azure or kwok"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_demo_says_where_it_is_and_what_it_came_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("config");
+    let played = dovetail(&[
+        "demo",
+        "--cloud",
+        "kwok",
+        "--speed",
+        "60x",
+        "--seconds",
+        "3",
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+    ]);
+    let told = text(&played.stdout);
+    assert!(played.status.success(), "{told}{}", text(&played.stderr));
+    for part in [
+        "export KUBECONFIG=",
+        "kubectl scale deployment/web",
+        "joins: ",
+        "money ",
+        "disruptions ",
+    ] {
+        assert!(told.contains(part), "{part} is missing in\n{told}");
+    }
+    assert!(
+        fs::read_to_string(&kubeconfig)
+            .unwrap()
+            .contains("server: http://127.0.0.1:")
+    );
+}
