@@ -3,7 +3,7 @@
 //! | what | why |
 //! |---|---|
 //! | uids, versions, times, continue tokens, random names | nobody may depend on them |
-//! | `managedFields` of updates; times and order of those of applications | see docs/reliability.md |
+//! | `managedFields` | see docs/reliability.md |
 //! | `nodeInfo`, `daemonEndpoints` and other empty shells | fields Go shows although they are empty |
 //! | objects and patches in messages, the words after `json: cannot unmarshal` and behind a pod's diff | they name types of Go |
 
