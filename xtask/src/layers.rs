@@ -54,6 +54,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "forecast",
+        sees: &["api", "model", "packing", "scheduler", "disruption"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,

@@ -15,7 +15,7 @@ use model::{
         Resources, Text,
     },
     plan::PlannedClaim,
-    requirement::{Operator, Requirement, RequirementSpec, Requirements},
+    requirement::{Requirement, RequirementSpec, Requirements},
     resources::ResourceList,
     snapshot::Catalog,
     vocabulary::{KeyId, Vocabulary},
@@ -80,7 +80,7 @@ impl Draft {
         for label in &catalog.well_known_labels {
             vocabulary.add_well_known(label);
         }
-        let specs: Vec<_> = claim.spec.requirements.iter().filter_map(read).collect();
+        let specs: Vec<_> = claim.spec.requirements.iter().filter_map(::disruption::requirement_spec).collect();
         let mut requirements = Requirements::from_specs(&specs, &mut vocabulary);
         let labels = claim.metadata.labels.iter();
         let labels = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), &mut vocabulary);
@@ -230,16 +230,6 @@ fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
     let mut all: Vec<_> = planned.constraints.iter().map(written).chain([types]).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));
     all.into()
-}
-
-/// A requirement as decisions have it; none when its operator is unknown.
-pub(crate) fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
-    Some(RequirementSpec {
-        key: requirement.key.to_string(),
-        operator: requirement.operator.parse::<Operator>().ok()?,
-        values: requirement.values.iter().map(ToString::to_string).collect(),
-        min_values: requirement.min_values.and_then(|least| u32::try_from(least).ok()),
-    })
 }
 
 /// A requirement as the API has it.
