@@ -9,8 +9,10 @@ mod failure;
 mod live;
 mod pause;
 mod plan;
+mod reply;
 mod run;
 mod simulate;
+mod source;
 mod terminal;
 mod version;
 
@@ -46,7 +48,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
-            ExitCode::FAILURE
+            failure::exit_code(&error)
         }
     }
 }
