@@ -127,6 +127,7 @@ const LAYERS: &[Layer] = &[
             "cloud-sim",
             "controllers",
             "disruption",
+            "forecast",
             "packing",
             "runtime",
             "scenario",

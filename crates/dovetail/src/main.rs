@@ -15,6 +15,7 @@ mod simulate;
 mod source;
 mod terminal;
 mod version;
+mod whatif;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ enum Command {
     Simulate(simulate::Args),
     Run(run::Args),
     Plan(plan::Args),
+    Whatif(whatif::Args),
     Budgets(budgets::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
@@ -68,6 +70,7 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Simulate(args) => simulate::answer(&args)?.print(),
         Command::Run(args) => run::answer(&args),
         Command::Plan(args) => plan::answer(&args)?.print(),
+        Command::Whatif(args) => whatif::answer(&args)?.print(),
         Command::Budgets(args) => budgets::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),
         Command::Resume(args) => pause::resume(&args)?.print(),

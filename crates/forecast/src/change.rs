@@ -133,7 +133,11 @@ impl Changed {
             (None, None, _) => {
                 let known: Vec<&str> = names.iter().map(NodeName::as_str).take(5).collect();
                 let why = format!("there are {} nodes: {} …", names.len(), known.join(", "));
-                return Err(Misfit::new(format!("no node {wanted}"), why, "kubectl get nodes lists them"));
+                return Err(Misfit::new(
+                    format!("no node {wanted}"),
+                    why,
+                    "kubectl get nodes lists them",
+                ));
             }
         };
         self.said.push(format!("node {name} gone"));
@@ -188,16 +192,31 @@ impl Changed {
     fn family(&mut self, direction: Direction, family: &str) -> Result<(), Misfit> {
         let keys = ["/instance-family", "/sku-family"];
         let labels = &self.snapshot.catalog().well_known_labels;
-        let Some(key) = labels.iter().find(|key| keys.iter().any(|end| key.ends_with(end))).cloned() else {
+        let Some(key) = labels
+            .iter()
+            .find(|key| keys.iter().any(|end| key.ends_with(end)))
+            .cloned()
+        else {
             let why = "the catalogue has no label for families";
-            return Err(Misfit::new(format!("instance family {family}"), why, "change a NodePool with -f"));
+            return Err(Misfit::new(
+                format!("instance family {family}"),
+                why,
+                "change a NodePool with -f",
+            ));
         };
         let known = families(self.snapshot.catalog(), &key);
         if !known.contains(family) {
-            let near: Vec<&String> = known.iter().filter(|it| it.starts_with(&family[..1.min(family.len())])).collect();
+            let near: Vec<&String> = known
+                .iter()
+                .filter(|it| it.starts_with(&family[..1.min(family.len())]))
+                .collect();
             let near: Vec<&str> = near.iter().map(|it| it.as_str()).take(12).collect();
             let why = format!("the catalogue has no such family; near it are {}", near.join(", "));
-            return Err(Misfit::new(format!("instance family {family}"), why, "name one of them"));
+            return Err(Misfit::new(
+                format!("instance family {family}"),
+                why,
+                "name one of them",
+            ));
         }
         let pools: Vec<_> = self.snapshot.objects().node_pools.iter().cloned().collect();
         for pool in pools {
@@ -209,7 +228,11 @@ impl Changed {
             };
             self.replace_pool(after);
         }
-        let word = if direction == Direction::With { "with" } else { "without" };
+        let word = if direction == Direction::With {
+            "with"
+        } else {
+            "without"
+        };
         self.said.push(format!("{word} instance family {family}"));
         Ok(())
     }
@@ -232,7 +255,11 @@ impl Changed {
         self.snapshot = self.snapshot.overlaid(|into| workload::overlay(into, objects));
         if names.is_empty() {
             let why = "they hold no NodePool, workload, Pod, budget or overlay";
-            return Err(Misfit::new("the files change nothing", why, "name files with such manifests"));
+            return Err(Misfit::new(
+                "the files change nothing",
+                why,
+                "name files with such manifests",
+            ));
         }
         self.said.push(format!("{} applied", names.join(", ")));
         Ok(())
@@ -253,7 +280,11 @@ impl Changed {
         };
         *place = value.clone();
         let read: NodePool = serde_json::from_value(document).map_err(|error| {
-            Misfit::new(&*what, error.to_string(), "kubectl explain nodepool.spec tells the fields and their types")
+            Misfit::new(
+                &*what,
+                error.to_string(),
+                "kubectl explain nodepool.spec tells the fields and their types",
+            )
         })?;
         self.replace_pool(read);
         self.said.push(format!("{what} = {value}"));
@@ -271,7 +302,9 @@ impl Changed {
         }
         match hash(&pool) {
             Some(hash) => stamp(&mut pool, &hash),
-            None => self.assumed.push(format!("the hash of NodePool {} is not known", pool.metadata.name)),
+            None => self
+                .assumed
+                .push(format!("the hash of NodePool {} is not known", pool.metadata.name)),
         }
         let drifts = |claim: &&Arc<model::object::NodeClaim>| disruption::drift_from_pool(&pool, claim).is_some();
         let had = |claim: &&Arc<model::object::NodeClaim>| {

@@ -185,7 +185,9 @@ impl Fleet {
         let now = self.snapshot.taken_at();
         let claims = self.snapshot.objects().node_claims.iter();
         let ripe: Vec<_> = claims.filter_map(|claim| ripened(claim, now)).map(Arc::new).collect();
-        self.snapshot = self.snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(ripe));
+        self.snapshot = self
+            .snapshot
+            .overlaid(|objects| objects.node_claims = objects.node_claims.with(ripe));
     }
 
     /// Where every pod runs.

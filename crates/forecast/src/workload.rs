@@ -103,30 +103,39 @@ pub(crate) fn scaled(snapshot: &Snapshot, workload: &Workload, replicas: u32) ->
 
 /// Which pod a scale-in takes first: those without a node, then those of low deletion cost, then the youngest.
 fn first_to_go(snapshot: &Snapshot, pod: &Pod) -> (bool, i64, std::cmp::Reverse<Timestamp>, ObjectKey) {
-    let cost = pod.metadata.annotations.get("controller.kubernetes.io/pod-deletion-cost");
+    let cost = pod
+        .metadata
+        .annotations
+        .get("controller.kubernetes.io/pod-deletion-cost");
     let cost = cost.and_then(|cost| cost.parse().ok()).unwrap_or(0);
     let born = pod.metadata.creation_timestamp.unwrap_or(snapshot.taken_at());
     let key = pod.metadata.key();
     (pod.node_name.is_some(), cost, std::cmp::Reverse(born), key)
 }
 
-fn more(
-    snapshot: &Snapshot,
-    found: &Found,
-    count: usize,
-    assumed: &mut Vec<String>,
-) -> Result<Vec<Arc<Pod>>, Misfit> {
+fn more(snapshot: &Snapshot, found: &Found, count: usize, assumed: &mut Vec<String>) -> Result<Vec<Arc<Pod>>, Misfit> {
     let model = found.pods.first().map(|pod| PodTemplateSpec {
         metadata: pod.metadata.clone(),
         spec: Arc::clone(&pod.spec),
     });
     let Some(template) = found.template.clone().or(model) else {
         let why = "it has no pods, and its template is not in the source";
-        return Err(Misfit::new(found.workload.to_string(), why, "add the workload to the dump, or use -f"));
+        return Err(Misfit::new(
+            found.workload.to_string(),
+            why,
+            "add the workload to the dump, or use -f",
+        ));
     };
-    let has_claims = template.spec.volumes.iter().any(|it| it.persistent_volume_claim.is_some());
+    let has_claims = template
+        .spec
+        .volumes
+        .iter()
+        .any(|it| it.persistent_volume_claim.is_some());
     if has_claims {
-        assumed.push(format!("new pods of {} have no volumes of their own yet", found.workload));
+        assumed.push(format!(
+            "new pods of {} have no volumes of their own yet",
+            found.workload
+        ));
     }
     let pods = (0..count).map(|at| made(snapshot, found, &template, at));
     Ok(pods.collect())
@@ -134,7 +143,10 @@ fn more(
 
 /// A pod of a template, waiting for a node.
 fn made(snapshot: &Snapshot, found: &Found, template: &PodTemplateSpec, at: usize) -> Arc<Pod> {
-    let (name, namespace) = (&found.workload.name, found.workload.namespace.clone().unwrap_or_default());
+    let (name, namespace) = (
+        &found.workload.name,
+        found.workload.namespace.clone().unwrap_or_default(),
+    );
     let mut spec = (*template.spec).clone();
     spec.volumes = List::default();
     let pod = Pod {
@@ -161,14 +173,20 @@ fn find(snapshot: &Snapshot, workload: &Workload) -> Result<Found, Misfit> {
             let found = named(objects.deployments.iter().map(|it| &it.metadata), workload)?;
             let key = found.key();
             let template = objects.deployments.get(&key).map(|it| it.spec.template.clone());
-            let revisions = objects.replica_sets.iter().filter(|it| is_owned(&it.metadata, found, "Deployment"));
+            let revisions = objects
+                .replica_sets
+                .iter()
+                .filter(|it| is_owned(&it.metadata, found, "Deployment"));
             let owners: Vec<OwnerReference> = revisions.map(|it| owner(&it.metadata, "ReplicaSet")).collect();
             // A dump without ReplicaSets still names them on the pods: the Deployment's name, a dash and a hash.
             let is_revision = |it: &OwnerReference| {
                 *it.kind == *"ReplicaSet" && it.name.rsplit_once('-').is_some_and(|(name, _)| *name == *found.name)
             };
             let pods = pods(snapshot, &found.namespace, |it| {
-                owners.iter().any(|owner| owner.name == it.name && *it.kind == *"ReplicaSet") || is_revision(it)
+                owners
+                    .iter()
+                    .any(|owner| owner.name == it.name && *it.kind == *"ReplicaSet")
+                    || is_revision(it)
             });
             let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp);
             let made_by = newest.and_then(|pod| pod.metadata.controller().cloned());
@@ -182,12 +200,18 @@ fn find(snapshot: &Snapshot, workload: &Workload) -> Result<Found, Misfit> {
         }
         Kind::StatefulSet => {
             let found = named(objects.stateful_sets.iter().map(|it| &it.metadata), workload)?;
-            let template = objects.stateful_sets.get(&found.key()).map(|it| it.spec.template.clone());
+            let template = objects
+                .stateful_sets
+                .get(&found.key())
+                .map(|it| it.spec.template.clone());
             Ok(direct(snapshot, workload, found, "StatefulSet", template))
         }
         Kind::ReplicaSet => {
             let found = named(objects.replica_sets.iter().map(|it| &it.metadata), workload)?;
-            let template = objects.replica_sets.get(&found.key()).map(|it| it.spec.template.clone());
+            let template = objects
+                .replica_sets
+                .get(&found.key())
+                .map(|it| it.spec.template.clone());
             Ok(direct(snapshot, workload, found, "ReplicaSet", template))
         }
     }
@@ -257,12 +281,20 @@ fn named<'a>(all: impl Iterator<Item = &'a Metadata>, wanted: &Workload) -> Resu
                 [] => format!("the source has no {kind}s"),
                 known => format!("of {} {kind}s there are {} …", all.len(), known.join(", ")),
             };
-            Err(Misfit::new(format!("no {wanted}"), why, "--scale NAMESPACE/deploy/NAME=N"))
+            Err(Misfit::new(
+                format!("no {wanted}"),
+                why,
+                "--scale NAMESPACE/deploy/NAME=N",
+            ))
         }
         many => {
             let places: Vec<&str> = many.iter().map(|it| &*it.namespace).collect();
             let why = format!("namespaces {} have one", places.join(", "));
-            Err(Misfit::new(format!("which {wanted}"), why, "--scale NAMESPACE/deploy/NAME=N"))
+            Err(Misfit::new(
+                format!("which {wanted}"),
+                why,
+                "--scale NAMESPACE/deploy/NAME=N",
+            ))
         }
     }
 }
@@ -275,7 +307,10 @@ pub(crate) fn applied(objects: &Objects) -> Vec<Workload> {
         name: it.name.to_string(),
     };
     let deployments = objects.deployments.iter().map(|it| of(Kind::Deployment, &it.metadata));
-    let sets = objects.stateful_sets.iter().map(|it| of(Kind::StatefulSet, &it.metadata));
+    let sets = objects
+        .stateful_sets
+        .iter()
+        .map(|it| of(Kind::StatefulSet, &it.metadata));
     let revisions = objects.replica_sets.iter().map(|it| of(Kind::ReplicaSet, &it.metadata));
     deployments.chain(sets).chain(revisions).collect()
 }
@@ -293,18 +328,25 @@ pub(crate) fn replaced(snapshot: &Snapshot, objects: &Objects, workload: &Worklo
     }
     let old = found.pods.iter().map(|pod| pod.metadata.key());
     let mut rolled = scaled(&with.without_pods(old), workload, replicas)?;
-    rolled.assumed.push(format!("all pods of {workload} are made anew from the manifest"));
+    rolled
+        .assumed
+        .push(format!("all pods of {workload} are made anew from the manifest"));
     Ok(rolled)
 }
 
 fn wanted(objects: &Objects, workload: &Workload) -> (Option<PodTemplateSpec>, Option<u32>) {
-    let key = (workload.namespace.as_deref().unwrap_or_default(), workload.name.as_str());
+    let key = (
+        workload.namespace.as_deref().unwrap_or_default(),
+        workload.name.as_str(),
+    );
     let spec = match workload.kind {
         Kind::Deployment => objects.deployments.find(key.0, key.1).map(|it| &it.spec),
         Kind::StatefulSet => objects.stateful_sets.find(key.0, key.1).map(|it| &it.spec),
         Kind::ReplicaSet => objects.replica_sets.find(key.0, key.1).map(|it| &it.spec),
     };
-    let replicas = spec.and_then(|spec| spec.replicas).and_then(|it| u32::try_from(it).ok());
+    let replicas = spec
+        .and_then(|spec| spec.replicas)
+        .and_then(|it| u32::try_from(it).ok());
     (spec.map(|spec| spec.template.clone()), replicas)
 }
 

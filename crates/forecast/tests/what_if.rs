@@ -48,9 +48,7 @@ fn deployment(name: &str, replicas: u32, cpu: &str) -> Vec<Value> {
             "metadata": {"name": name, "namespace": "shop", "uid": format!("{kind}-{name}"), "ownerReferences": owners},
             "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}})
     };
-    let owner = |kind: &str, name: &str| {
-        json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": format!("{kind}-{name}"), "controller": true}])
-    };
+    let owner = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": format!("{kind}-{name}"), "controller": true}]);
     let revision = format!("{name}-5d9f");
     let mut objects = vec![
         workload("Deployment", name.to_owned(), json!([])),
@@ -132,8 +130,14 @@ fn without_a_change_nothing_differs() {
 fn spot_that_costs_forty_per_cent_more_costs_forty_per_cent_of_the_spot_share() {
     let snapshot = shop();
     let answer = what(&snapshot, &[Change::SpotPrice("+40%".to_owned())], false);
-    assert_eq!((answer.before.spot, answer.before.nodes), (answer.after.spot, answer.after.nodes));
-    assert_eq!(answer.before.spot, answer.before.nodes, "the fleet is meant to be on spot");
+    assert_eq!(
+        (answer.before.spot, answer.before.nodes),
+        (answer.after.spot, answer.after.nodes)
+    );
+    assert_eq!(
+        answer.before.spot, answer.before.nodes,
+        "the fleet is meant to be on spot"
+    );
     let expected = answer.before.price.adjusted("+40%").unwrap();
     let off = answer.after.price.picos().abs_diff(expected.picos());
     // Every offer is rounded to its own nearest pico-dollar.
@@ -148,7 +152,11 @@ fn a_zone_that_goes_down_is_left_and_nothing_is_launched_there() {
     let ending = zone.chars().last().unwrap().to_string();
     let answer = what(&snapshot, &[Change::ZoneDown(ending)], false);
     assert!(answer.removed.contains(&node.name()));
-    assert!(answer.new_nodes.iter().all(|new| *new.zone != **zone), "{:?}", answer.new_nodes);
+    assert!(
+        answer.new_nodes.iter().all(|new| *new.zone != **zone),
+        "{:?}",
+        answer.new_nodes
+    );
     assert_eq!(answer.before.running, answer.after.running);
     assert!(answer.moved.iter().all(|it| it.to.is_some()));
     assert_eq!(answer.said, [format!("zone {zone} down")]);
@@ -188,9 +196,18 @@ fn a_family_that_is_taken_away_is_replaced_and_not_bought_again() {
     let snapshot = shop();
     let node = snapshot.objects().nodes.iter().next().unwrap().clone();
     let family = node.metadata.labels.get("karpenter.k8s.aws/instance-family").unwrap();
-    let answer = what(&snapshot, &[Change::Family(Direction::Without, family.to_string())], false);
+    let answer = what(
+        &snapshot,
+        &[Change::Family(Direction::Without, family.to_string())],
+        false,
+    );
     assert!(answer.removed.contains(&node.name()));
-    assert!(answer.new_nodes.iter().all(|new| !new.instance_type.starts_with(&format!("{family}."))));
+    assert!(
+        answer
+            .new_nodes
+            .iter()
+            .all(|new| !new.instance_type.starts_with(&format!("{family}.")))
+    );
     assert_eq!(answer.after.unplaced, 0);
 }
 
@@ -208,13 +225,22 @@ fn a_new_manifest_brings_its_pods_and_a_changed_template_rolls_nodes() {
     labelled["spec"]["template"]["metadata"] = json!({"labels": {"team": "shop"}});
     let files = read(&[labelled]).objects().clone();
     // Claims of the fixture carry the hash of the pool they were made from only if that had one.
-    let stamped = changed(&snapshot, &[Change::Set {
-        node_pool: "general".to_owned(),
-        path: "spec.weight".to_owned(),
-        value: json!(1),
-    }]);
+    let stamped = changed(
+        &snapshot,
+        &[Change::Set {
+            node_pool: "general".to_owned(),
+            path: "spec.weight".to_owned(),
+            value: json!(1),
+        }],
+    );
     let mut fleet = Fleet::new(stamped.unwrap().snapshot, Options::default());
-    let names: Vec<_> = fleet.snapshot().objects().nodes.iter().map(|node| node.name()).collect();
+    let names: Vec<_> = fleet
+        .snapshot()
+        .objects()
+        .nodes
+        .iter()
+        .map(|node| node.name())
+        .collect();
     fleet.remove(&names);
     fleet.provision();
     let answer = what(fleet.snapshot(), &[Change::Apply(Box::new(files))], false);
@@ -229,11 +255,25 @@ fn what_does_not_fit_the_cluster_is_refused_with_what_there_is() {
         (Change::RemoveNode("nobody".to_owned()), "no node nobody"),
         (Change::ZoneDown("z".to_owned()), "no one zone z"),
         (Change::SpotPrice("40".to_owned()), "spot price 40"),
-        (Change::Family(Direction::Without, "m99".to_owned()), "instance family m99"),
-        (scale("nothing", 3), "no Deployment nothing"),
-        (Change::Set { node_pool: "x".to_owned(), path: "spec".to_owned(), value: json!(1) }, "nodepool/x.spec"),
         (
-            Change::Set { node_pool: "general".to_owned(), path: "spec.weight".to_owned(), value: json!("heavy") },
+            Change::Family(Direction::Without, "m99".to_owned()),
+            "instance family m99",
+        ),
+        (scale("nothing", 3), "no Deployment nothing"),
+        (
+            Change::Set {
+                node_pool: "x".to_owned(),
+                path: "spec".to_owned(),
+                value: json!(1),
+            },
+            "nodepool/x.spec",
+        ),
+        (
+            Change::Set {
+                node_pool: "general".to_owned(),
+                path: "spec.weight".to_owned(),
+                value: json!("heavy"),
+            },
             "nodepool/general.spec.weight",
         ),
     ];

@@ -80,7 +80,12 @@ impl Draft {
         for label in &catalog.well_known_labels {
             vocabulary.add_well_known(label);
         }
-        let specs: Vec<_> = claim.spec.requirements.iter().filter_map(::disruption::requirement_spec).collect();
+        let specs: Vec<_> = claim
+            .spec
+            .requirements
+            .iter()
+            .filter_map(::disruption::requirement_spec)
+            .collect();
         let mut requirements = Requirements::from_specs(&specs, &mut vocabulary);
         let labels = claim.metadata.labels.iter();
         let labels = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), &mut vocabulary);
