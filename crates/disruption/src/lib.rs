@@ -32,6 +32,7 @@ mod world;
 
 pub use budget::{
     BUDGET_TIME_ZONE, BudgetError, Budgets, PoolBudget, UNLIMITED, Window, allowed, checked, unnamed_budget, windows,
+    zone_named,
 };
 pub use candidate::Candidate;
 pub use command::{Command, PoolScore, Replacement, Saving};

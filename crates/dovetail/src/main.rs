@@ -2,13 +2,19 @@
 
 mod answer;
 mod budgets;
+mod completion;
 mod crds;
 mod demo;
+mod doctor;
 mod document;
+mod drift;
 mod failure;
+mod lint;
 mod live;
 mod pause;
 mod plan;
+mod plugin;
+mod raw;
 mod run;
 mod simulate;
 mod terminal;
@@ -16,7 +22,7 @@ mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::answer::Answer;
 
@@ -37,7 +43,12 @@ enum Command {
     Budgets(budgets::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
+    Lint(lint::Args),
+    Drift(drift::Args),
+    Doctor(doctor::Args),
     Crds(crds::Args),
+    Completion(completion::CompletionArgs),
+    Man(completion::ManArgs),
     Version(version::Args),
 }
 
@@ -46,7 +57,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
-            ExitCode::FAILURE
+            failure::exit_code(&error)
         }
     }
 }
@@ -57,7 +68,7 @@ fn command() -> Command {
     if run::is_meant(&flags) {
         return Command::Run(run::Args { flags });
     }
-    Cli::parse().command
+    plugin::parsed::<Cli>().command
 }
 
 fn answer(command: Command) -> anyhow::Result<ExitCode> {
@@ -69,6 +80,11 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Budgets(args) => budgets::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),
         Command::Resume(args) => pause::resume(&args)?.print(),
+        Command::Lint(args) => lint::answer(&args)?.print(),
+        Command::Drift(args) => drift::answer(&args)?.print(),
+        Command::Doctor(args) => doctor::answer(&args)?.print(),
+        Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
+        Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
         Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }
