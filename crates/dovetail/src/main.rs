@@ -15,8 +15,10 @@ mod pause;
 mod plan;
 mod plugin;
 mod raw;
+mod reply;
 mod run;
 mod simulate;
+mod source;
 mod terminal;
 mod version;
 

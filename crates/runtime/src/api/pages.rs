@@ -38,11 +38,7 @@ impl Api {
     async fn pages_once(&self, resource: &Resource) -> Result<Vec<Bytes>, ApiError> {
         let (mut pages, mut rest) = (Vec::new(), String::new());
         loop {
-            let path = format!(
-                "{}?limit={PAGE}&continue={}",
-                resource.collection(""),
-                escaped(&rest)
-            );
+            let path = format!("{}?limit={PAGE}&continue={}", resource.collection(""), escaped(&rest));
             let bytes = self.call(Method::GET, &path, None, "application/json").await?;
             let page: Page = serde_json::from_slice(&bytes)
                 .map_err(|error| ApiError::unreadable(&Method::GET, &path, "the list", &error))?;
