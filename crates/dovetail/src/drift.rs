@@ -107,21 +107,27 @@ struct NodeReport {
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let raw = read(args)?;
-    let change = if args.preview { Some(raw::of_files(&args.files)?) } else { None };
+    let change = if args.preview {
+        Some(raw::of_files(&args.files)?)
+    } else {
+        None
+    };
     let report = report(&raw, change.as_ref(), args.at.unwrap_or(raw.now), args.wave)?;
     let rolls = report.pools.iter().any(|pool| !pool.nodes.is_empty());
     let screen = args.presentation.screen();
-    let envelope = || json!({
-        "apiVersion": "dovetail.dev/v1alpha1",
-        "kind": "Drift",
-        "as_of": args.at.unwrap_or(raw.now).to_string(),
-        "source": {"name": report.source},
-        "engine": env!("CARGO_PKG_VERSION"),
-        "change": report.change,
-        "nodes": report.nodes,
-        "pools": report.pools,
-        "assumed": report.assumed,
-    });
+    let envelope = || {
+        json!({
+            "apiVersion": "dovetail.dev/v1alpha1",
+            "kind": "Drift",
+            "as_of": args.at.unwrap_or(raw.now).to_string(),
+            "source": {"name": report.source},
+            "engine": env!("CARGO_PKG_VERSION"),
+            "change": report.change,
+            "nodes": report.nodes,
+            "pools": report.pools,
+            "assumed": report.assumed,
+        })
+    };
     let text = match args.output {
         Format::Table => table::render(&report, &screen),
         Format::Json => document::json(&envelope())?,
@@ -169,7 +175,12 @@ fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::
         let Some(drift) = then else { continue };
         let pool = claim.node_pool().map(|pool| pool.to_string()).unwrap_or_default();
         drifting.entry(pool).or_default().push(NodeReport {
-            node: claim.status.node_name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            node: claim
+                .status
+                .node_name
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             nodeclaim: claim.metadata.name.to_string(),
             why: drift.why,
             detail: drift.detail,

@@ -103,7 +103,11 @@ struct Report {
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let ignored = args.ignore.iter().map(|code| known(code)).collect::<Result<Vec<_>, _>>()?;
+    let ignored = args
+        .ignore
+        .iter()
+        .map(|code| known(code))
+        .collect::<Result<Vec<_>, _>>()?;
     let explained = args.explain.as_deref().map(known).transpose()?;
     if let Some(code) = explained
         && args.files.is_empty()
@@ -164,7 +168,11 @@ fn report(args: &Args) -> anyhow::Result<Report> {
     };
     let now = args.at.unwrap_or(raw.now);
     // What a cluster holds it has accepted; asking again would only be slow.
-    let rejections = if scope == Scope::Some { rejections(&raw) } else { Vec::new() };
+    let rejections = if scope == Scope::Some {
+        rejections(&raw)
+    } else {
+        Vec::new()
+    };
     let Raw {
         name, documents, gaps, ..
     } = raw;
@@ -187,12 +195,18 @@ fn report(args: &Args) -> anyhow::Result<Report> {
 
 /// What the API server would say to the objects of Karpenter.
 fn rejections(raw: &Raw) -> Vec<Rejection> {
-    let is_ours = |value: &Value| value["apiVersion"].as_str().is_some_and(|version| version.starts_with("karpenter."));
+    let is_ours = |value: &Value| {
+        value["apiVersion"]
+            .as_str()
+            .is_some_and(|version| version.starts_with("karpenter."))
+    };
     if !raw.documents.iter().any(|document| is_ours(&document.value)) {
         return Vec::new();
     }
     let definitions = api::crds::installation(&api::provider::Provider::ALL);
-    let definitions = definitions.iter().filter_map(|definition| serde_json::to_value(definition).ok());
+    let definitions = definitions
+        .iter()
+        .filter_map(|definition| serde_json::to_value(definition).ok());
     let admission = simulator::Admission::new(definitions);
     let objected = |(document, value): (usize, &Value)| {
         let objections = admission.objections(value).into_iter();
@@ -210,12 +224,16 @@ fn rejections(raw: &Raw) -> Vec<Rejection> {
 
 impl Report {
     fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.severity == severity).count()
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
     }
 
     /// `2 errors, 11 warnings, 7 notes`.
     fn counts(&self) -> String {
-        let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| counted(self.count(severity), severity.as_str()));
+        let counts = [Severity::Error, Severity::Warning, Severity::Note]
+            .map(|severity| counted(self.count(severity), severity.as_str()));
         counts.join(", ")
     }
 

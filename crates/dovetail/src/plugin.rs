@@ -18,7 +18,9 @@ pub(crate) fn parsed<C: CommandFactory + FromArgMatches>() -> C {
 }
 
 fn named(command: Command, called: &OsString) -> Command {
-    let stem = Path::new(called).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = Path::new(called)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
     if stem.as_deref() == Some(PLUGIN) {
         return command.bin_name("kubectl dovetail");
     }
@@ -32,7 +34,11 @@ pub(crate) fn unknown<'a>(what: &str, word: &str, words: impl IntoIterator<Item 
         Some(near) => format!("{near} is the nearest"),
         None => format!("one of {}", words.join(", ")),
     };
-    Failure::usage(format!("no {what} {word}"), format!("there is no {what} of this name"), next)
+    Failure::usage(
+        format!("no {what} {word}"),
+        format!("there is no {what} of this name"),
+        next,
+    )
 }
 
 #[cfg(test)]

@@ -37,5 +37,8 @@ impl Raw {
 
 /// The text at a path of plain fields; empty where there is none.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
-    path.split('.').fold(value, |value, field| &value[field]).as_str().unwrap_or_default()
+    path.split('.')
+        .fold(value, |value, field| &value[field])
+        .as_str()
+        .unwrap_or_default()
 }

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 const AT: &str = "2026-11-16T15:42:00Z";
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dovetail")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -70,7 +73,11 @@ fn pod(name: &str, node: &str) -> Value {
 
 fn written(directory: &Path, name: &str, items: &[Value]) -> PathBuf {
     let path = directory.join(name);
-    fs::write(&path, json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()).unwrap();
+    fs::write(
+        &path,
+        json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string(),
+    )
+    .unwrap();
     path
 }
 
@@ -111,13 +118,22 @@ fn drift_is_told_with_its_reason_and_waits_for_its_window() {
     let from = dump.to_str().unwrap();
     let drift = document(&["drift", "--from", from, "--at", AT, "-o", "json"]);
     let nodes = drift["pools"][0]["nodes"].as_array().unwrap();
-    let whys: Vec<_> = nodes.iter().map(|node| (node["node"].as_str().unwrap(), node["why"].as_str().unwrap())).collect();
+    let whys: Vec<_> = nodes
+        .iter()
+        .map(|node| (node["node"].as_str().unwrap(), node["why"].as_str().unwrap()))
+        .collect();
     assert_eq!(whys, [("n1", "NodePoolDrifted"), ("n2", "AMIDrift")]);
-    assert_eq!(drift["pools"][0]["starts_at"], "2026-11-16T22:00:00Z", "closed for drift from 8 to 22 on weekdays");
+    assert_eq!(
+        drift["pools"][0]["starts_at"], "2026-11-16T22:00:00Z",
+        "closed for drift from 8 to 22 on weekdays"
+    );
     assert_eq!(drift["pools"][0]["waves"], 2);
     let output = run(&["drift", "--from", from, "--at", AT, "--exit-code"]);
     let shown = text(&output.stdout);
-    assert!(shown.starts_with("2 of 2 nodes have drifted: 1 AMIDrift, 1 NodePoolDrifted.\n"), "{shown}");
+    assert!(
+        shown.starts_with("2 of 2 nodes have drifted: 1 AMIDrift, 1 NodePoolDrifted.\n"),
+        "{shown}"
+    );
     assert_eq!(output.status.code(), Some(3));
 }
 
@@ -128,7 +144,16 @@ fn a_preview_tells_who_would_roll_and_what_touches_nobody() {
     let from = dump.to_str().unwrap();
     let preview = |name: &str, object: Value| {
         let change = written(directory.path(), name, &[object]);
-        let output = run(&["drift", "--preview", "-f", change.to_str().unwrap(), "--from", from, "--at", AT]);
+        let output = run(&[
+            "drift",
+            "--preview",
+            "-f",
+            change.to_str().unwrap(),
+            "--from",
+            from,
+            "--at",
+            AT,
+        ]);
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
     let manifest = |mut object: Value| {
@@ -144,7 +169,10 @@ fn a_preview_tells_who_would_roll_and_what_touches_nobody() {
     let mut labelled = manifest(pool());
     labelled["spec"]["template"]["metadata"] = json!({"labels": {"example.com/team": "shop"}});
     let (_, shown, _) = preview("labelled.json", labelled);
-    assert!(shown.contains("would roll 2 of 2 nodes, 2 pods: 2 NodePoolDrifted."), "{shown}");
+    assert!(
+        shown.contains("would roll 2 of 2 nodes, 2 pods: 2 NodePoolDrifted."),
+        "{shown}"
+    );
 
     let mut spot = manifest(pool());
     spot["spec"]["template"]["spec"]["requirements"][0]["values"] = json!(["spot"]);
@@ -171,7 +199,10 @@ fn checkup(objects: &[Value]) -> (Option<i32>, Vec<(String, String)>, String) {
     let from = dump.to_str().unwrap();
     let document = document(&["doctor", "--from", from, "--at", AT, "-o", "json"]);
     let checks = document["checks"].as_array().unwrap().iter().map(|check| {
-        (check["id"].as_str().unwrap().to_owned(), check["state"].as_str().unwrap().to_owned())
+        (
+            check["id"].as_str().unwrap().to_owned(),
+            check["state"].as_str().unwrap().to_owned(),
+        )
     });
     let output = run(&["doctor", "--from", from, "--at", AT]);
     (output.status.code(), checks.collect(), text(&output.stdout))
@@ -186,7 +217,10 @@ fn state(checks: &[(String, String)], id: &str) -> String {
 fn a_healthy_dump_has_no_findings_and_says_what_a_dump_cannot_tell() {
     let (code, checks, shown) = checkup(&healthy());
     assert_eq!(code, Some(0), "{shown}");
-    assert!(checks.iter().all(|(_, state)| state == "ok" || state == "skipped"), "{checks:?}");
+    assert!(
+        checks.iter().all(|(_, state)| state == "ok" || state == "skipped"),
+        "{checks:?}"
+    );
     assert_eq!(state(&checks, "D02"), "skipped");
     assert!(shown.contains("not asked on a dump"), "{shown}");
 }
@@ -210,7 +244,14 @@ fn stuck_and_lost_machines_are_found_with_what_they_wait_for() {
     objects.extend([launching, joining, node(6), lost, going, held, node(7), left]);
     let (code, checks, shown) = checkup(&objects);
     assert_eq!(code, Some(3), "{shown}");
-    for (id, expected) in [("D07", "stop"), ("D08", "stop"), ("D10", "warn"), ("D11", "warn"), ("D12", "warn"), ("D13", "stop")] {
+    for (id, expected) in [
+        ("D07", "stop"),
+        ("D08", "stop"),
+        ("D10", "warn"),
+        ("D11", "warn"),
+        ("D12", "warn"),
+        ("D13", "stop"),
+    ] {
         assert_eq!(state(&checks, id), expected, "{id}: {shown}");
     }
     for told in [
@@ -234,7 +275,17 @@ fn a_pool_that_is_not_ready_and_a_budget_that_never_allows_are_found() {
         "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "pg"}}}}));
     let (code, checks, shown) = checkup(&objects);
     assert_eq!(code, Some(3));
-    assert_eq!((state(&checks, "D05"), state(&checks, "D15")), ("stop".to_owned(), "warn".to_owned()), "{shown}");
-    assert!(shown.contains("NodePool general is not ready: NodeClass is not ready"), "{shown}");
-    assert!(shown.contains("PDB data/pg can never allow an eviction: maxUnavailable 0"), "{shown}");
+    assert_eq!(
+        (state(&checks, "D05"), state(&checks, "D15")),
+        ("stop".to_owned(), "warn".to_owned()),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("NodePool general is not ready: NodeClass is not ready"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("PDB data/pg can never allow an eviction: maxUnavailable 0"),
+        "{shown}"
+    );
 }

@@ -19,7 +19,12 @@ fn root() -> PathBuf {
 
 fn lint(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dovetail"));
-    command.current_dir(root()).arg("lint").args(arguments).output().unwrap()
+    command
+        .current_dir(root())
+        .arg("lint")
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -64,7 +69,10 @@ fn the_manifests_the_project_began_with_show_all_their_mistakes() {
         ("BU06", "nodepool/general"),
         ("IN02", "helm values"),
     ];
-    let expected: Vec<_> = expected.iter().map(|(code, object)| ((*code).to_owned(), (*object).to_owned())).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(code, object)| ((*code).to_owned(), (*object).to_owned()))
+        .collect();
     assert_eq!(found, expected);
 }
 
@@ -83,8 +91,14 @@ fn a_finding_in_full_names_the_line_the_reason_and_the_change() {
     let lines: Vec<&str> = shown.lines().collect();
     let place = "NC01 error  examples/lint/mission/eks-nodeclass.yaml:8  EC2NodeClass/default";
     assert!(lines[0].starts_with(place), "{shown}");
-    assert!(shown.contains("  fix   -    - alias: \"al2023\"  # Amazon Linux 2023\n"), "{shown}");
-    assert!(shown.contains("        +    - alias: \"al2023@v20261110\"  # Amazon Linux 2023\n"), "{shown}");
+    assert!(
+        shown.contains("  fix   -    - alias: \"al2023\"  # Amazon Linux 2023\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("        +    - alias: \"al2023@v20261110\"  # Amazon Linux 2023\n"),
+        "{shown}"
+    );
     assert_eq!(lines.last(), Some(&"  see   docs/lint/NC01.md"));
 }
 
@@ -94,8 +108,14 @@ fn the_exit_code_follows_what_the_caller_calls_a_failure() {
     let _ = clean;
     let cases = [
         (vec!["-f", MISSION, "--ignore", "NC01,WL03"], Some(0)),
-        (vec!["-f", MISSION, "--ignore", "NC01,WL03", "--fail-on", "warning"], Some(3)),
-        (vec!["-f", "examples/lint/mission/aks-monitoring.yaml", "--fail-on", "note"], Some(0)),
+        (
+            vec!["-f", MISSION, "--ignore", "NC01,WL03", "--fail-on", "warning"],
+            Some(3),
+        ),
+        (
+            vec!["-f", "examples/lint/mission/aks-monitoring.yaml", "--fail-on", "note"],
+            Some(0),
+        ),
         (vec!["-f", MISSION, "--ignore", "NC99"], Some(2)),
     ];
     for (arguments, code) in cases {
@@ -118,18 +138,35 @@ fn broken_yaml_is_told_in_three_lines_with_file_and_line() {
     let told = text(&output.stderr);
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!((output.status.code(), lines.len()), (Some(1), 3), "{told}");
-    assert!(lines[0].starts_with("error   ") && lines[0].contains("pool.yaml:"), "{told}");
-    assert!(lines[1].starts_with("why     ") && lines[2].starts_with("next    "), "{told}");
+    assert!(
+        lines[0].starts_with("error   ") && lines[0].contains("pool.yaml:"),
+        "{told}"
+    );
+    assert!(
+        lines[1].starts_with("why     ") && lines[2].starts_with("next    "),
+        "{told}"
+    );
 }
 
 #[test]
 fn the_template_of_a_chart_in_a_directory_is_left_out_and_told_of() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("a.yaml"), "{{- if .Values.x }}\nkind: NodePool\n{{- end }}\n").unwrap();
-    fs::write(directory.path().join("b.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
+    fs::write(
+        directory.path().join("a.yaml"),
+        "{{- if .Values.x }}\nkind: NodePool\n{{- end }}\n",
+    )
+    .unwrap();
+    fs::write(
+        directory.path().join("b.yaml"),
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    )
+    .unwrap();
     let output = lint(&["-f", directory.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(text(&output.stderr).contains("a.yaml is the template of a chart"), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("a.yaml is the template of a chart"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -145,7 +182,10 @@ fn sarif_has_the_rules_the_lines_and_fixes_as_replacements() {
         let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
         assert_eq!(rules[index]["id"], result["ruleId"]);
         let place = &result["locations"][0]["physicalLocation"];
-        assert!(place["region"]["startLine"].as_u64().is_some_and(|line| line > 0), "{result}");
+        assert!(
+            place["region"]["startLine"].as_u64().is_some_and(|line| line > 0),
+            "{result}"
+        );
         assert!(place["artifactLocation"]["uri"].as_str().unwrap().starts_with(MISSION));
     }
     let alias = results.iter().find(|result| result["ruleId"] == "NC01").unwrap();
@@ -159,7 +199,8 @@ fn sarif_has_the_rules_the_lines_and_fixes_as_replacements() {
 fn github_shows_each_finding_beside_its_line() {
     let shown = text(&lint(&["-f", MISSION, "-o", "github"]).stdout);
     let first = shown.lines().next().unwrap();
-    let start = "::error file=examples/lint/mission/eks-nodeclass.yaml,line=8,title=NC01 ami-alias::EC2NodeClass/default";
+    let start =
+        "::error file=examples/lint/mission/eks-nodeclass.yaml,line=8,title=NC01 ami-alias::EC2NodeClass/default";
     assert!(first.starts_with(start), "{first}");
     assert_eq!(shown.lines().count(), 20);
 }
@@ -194,7 +235,10 @@ fn a_rule_is_explained_without_any_manifest() {
     assert!(shown.starts_with("NP04 warning  spot-only\n"), "{shown}");
     assert_eq!(output.status.code(), Some(0));
     let unknown = text(&lint(&["--explain", "NP4"]).stderr);
-    assert!(unknown.contains("error   no rule NP4") && unknown.contains("is the nearest"), "{unknown}");
+    assert!(
+        unknown.contains("error   no rule NP4") && unknown.contains("is the nearest"),
+        "{unknown}"
+    );
 }
 
 #[test]

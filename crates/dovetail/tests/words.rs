@@ -5,7 +5,10 @@
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dovetail")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn shown(arguments: &[&str]) -> String {
@@ -26,10 +29,16 @@ fn every_shell_gets_something_to_complete_with() {
 fn the_manual_has_a_page_for_the_whole_and_for_each_command() {
     assert!(shown(&["man"]).contains(".TH dovetail 1"));
     let page = shown(&["man", "lint"]);
-    assert!(page.contains(".TH dovetail-lint 1") && page.contains("fail\\-on"), "{page}");
+    assert!(
+        page.contains(".TH dovetail-lint 1") && page.contains("fail\\-on"),
+        "{page}"
+    );
     let directory = tempfile::tempdir().unwrap();
     let paths = shown(&["man", "--directory", directory.path().to_str().unwrap()]);
-    assert!(paths.lines().count() > 5 && directory.path().join("dovetail-drift.1").exists(), "{paths}");
+    assert!(
+        paths.lines().count() > 5 && directory.path().join("dovetail-drift.1").exists(),
+        "{paths}"
+    );
 }
 
 #[test]

@@ -75,7 +75,12 @@ fn roll(windows: &[Window], nodes: u32, from: Timestamp) -> (Option<Timestamp>, 
     let mut most = 0;
     let mut ends = None;
     for window in windows {
-        let allowed = window.allowed.get(&Reason::Drifted).copied().unwrap_or(UNLIMITED).min(nodes);
+        let allowed = window
+            .allowed
+            .get(&Reason::Drifted)
+            .copied()
+            .unwrap_or(UNLIMITED)
+            .min(nodes);
         most = most.max(allowed);
         if allowed == 0 || ends.is_some() {
             continue;
@@ -98,7 +103,8 @@ pub(crate) fn cron_invalid(world: &World) -> Vec<Found> {
         for (at, budget) in pool.pool.spec.disruption.budgets.iter().enumerate() {
             let Some(schedule) = &budget.schedule else { continue };
             if let Err(error) = Cron::parse(schedule) {
-                let text = format!("schedule \"{schedule}\" is no cron line ({error}): the pool is closed for every reason");
+                let text =
+                    format!("schedule \"{schedule}\" is no cron line ({error}): the pool is closed for every reason");
                 found.push(
                     Found::new(pool.document, format!("{BUDGETS}[{at}].schedule"), text)
                         .fix("five fields: minute hour day month weekday, such as \"0 8 * * 1-5\""),
@@ -106,8 +112,16 @@ pub(crate) fn cron_invalid(world: &World) -> Vec<Found> {
             }
         }
         let zone = world.value(pool.document)["metadata"]["annotations"][BUDGET_TIME_ZONE].as_str();
-        if zone.is_some() && matches!(windows(&pool.pool, 1, world.now, world.now), Err(disruption::BudgetError::TimeZone(_))) {
-            let text = format!("unknown time zone \"{}\": the pool is closed for every reason", zone.unwrap_or_default());
+        if zone.is_some()
+            && matches!(
+                windows(&pool.pool, 1, world.now, world.now),
+                Err(disruption::BudgetError::TimeZone(_))
+            )
+        {
+            let text = format!(
+                "unknown time zone \"{}\": the pool is closed for every reason",
+                zone.unwrap_or_default()
+            );
             found.push(
                 Found::new(pool.document, format!("metadata.annotations.{BUDGET_TIME_ZONE}"), text)
                     .fix("a name of the IANA database, such as Europe/Vienna"),
@@ -116,7 +130,11 @@ pub(crate) fn cron_invalid(world: &World) -> Vec<Found> {
     }
     // What the API server rejects of budgets is told here too: a schedule without a duration, a duration without a unit.
     let rejected = world.rejected_at(|path| path.contains(".budgets["));
-    let is_told = |one: &Found| found.iter().any(|told| told.document == one.document && told.path == one.path);
+    let is_told = |one: &Found| {
+        found
+            .iter()
+            .any(|told| told.document == one.document && told.path == one.path)
+    };
     let rejected: Vec<_> = rejected.into_iter().filter(|one| !is_told(one)).collect();
     found.extend(rejected);
     found
@@ -136,7 +154,9 @@ pub(crate) fn zero_wins(world: &World) -> Vec<Found> {
         };
         for (at, budget) in budgets.iter().enumerate() {
             let is_always = is_zero(budget) && budget.schedule.is_none();
-            let other = budgets.iter().find(|other| other.schedule.is_some() && concerns(budget, other) && !is_zero(other));
+            let other = budgets
+                .iter()
+                .find(|other| other.schedule.is_some() && concerns(budget, other) && !is_zero(other));
             if let Some(other) = other.filter(|_| is_always) {
                 let text = format!(
                     "nodes: \"{}\" without a schedule beside a window for {}: the strictest budget wins, so the window never opens",
@@ -179,7 +199,9 @@ const ZONES: [(&str, &str); 22] = [
 ];
 
 pub(crate) fn utc_window(world: &World) -> Vec<Found> {
-    let Some(region) = world.region() else { return Vec::new() };
+    let Some(region) = world.region() else {
+        return Vec::new();
+    };
     let Some((_, zone)) = ZONES.iter().find(|(prefix, _)| region.starts_with(prefix)) else {
         return Vec::new();
     };
@@ -189,10 +211,16 @@ pub(crate) fn utc_window(world: &World) -> Vec<Found> {
             continue;
         }
         for (at, budget) in pool.pool.spec.disruption.budgets.iter().enumerate() {
-            let (Some(schedule), Some(span)) = (&budget.schedule, budget.duration) else { continue };
+            let (Some(schedule), Some(span)) = (&budget.schedule, budget.duration) else {
+                continue;
+            };
             let Ok(cron) = Cron::parse(schedule) else { continue };
-            let Some(start) = cron.next(world.now, &TimeZone::UTC) else { continue };
-            let Some(there) = disruption::zone_named(zone) else { continue };
+            let Some(start) = cron.next(world.now, &TimeZone::UTC) else {
+                continue;
+            };
+            let Some(there) = disruption::zone_named(zone) else {
+                continue;
+            };
             let span = span.to_signed();
             // A quiet time that covers the working day on paper, and less than half of it where people work.
             let is_meant_for_day = is_zero(budget) && share_of_day(start, span, &TimeZone::UTC) >= 60;

@@ -177,7 +177,11 @@ impl Reading {
                 let document = Document {
                     source: Arc::clone(&self.source),
                     value,
-                    lines: if is_small { lines(chunk, before) } else { BTreeMap::new() },
+                    lines: if is_small {
+                        lines(chunk, before)
+                    } else {
+                        BTreeMap::new()
+                    },
                     text: if is_small { Arc::clone(&self.text) } else { "".into() },
                 };
                 self.documents.extend(document.unfolded());

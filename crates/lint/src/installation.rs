@@ -16,7 +16,10 @@ const SYSTEM: &str = "kube-system";
 const BEHIND: u64 = 3;
 
 pub(crate) fn namespace(world: &World) -> Vec<Found> {
-    let has_flow_schema = world.documents.iter().any(|document| document.value["kind"] == "FlowSchema");
+    let has_flow_schema = world
+        .documents
+        .iter()
+        .any(|document| document.value["kind"] == "FlowSchema");
     let found = world.installs.iter().filter_map(|install| {
         let (namespace, path) = install.namespace.as_ref()?;
         let is_outside = namespace != SYSTEM && !has_flow_schema && install.replicas != Some(0);
@@ -44,7 +47,11 @@ pub(crate) fn old_chart(world: &World) -> Vec<Found> {
         let is_old = old_major < major || (old_major == major && old + BEHIND < now);
         // Our own releases count from 0.
         (is_old && old_major > 0).then(|| {
-            let text = format!("chart {version} is {} behind {}", behind(major, now, old_major, old), api::KARPENTER_VERSION);
+            let text = format!(
+                "chart {version} is {} behind {}",
+                behind(major, now, old_major, old),
+                api::KARPENTER_VERSION
+            );
             Found::new(install.document, path, text)
         })
     });
@@ -64,7 +71,12 @@ pub(crate) fn no_queue(world: &World) -> Vec<Found> {
         pool.source == Some(Source::Aws)
             && supply.is_some_and(|supply| allows(&pool.requirements, ValueId::SPOT, &supply.vocabulary))
     };
-    let spot: Vec<_> = world.pools.iter().filter(is_spot).map(|pool| &*pool.pool.metadata.name).collect();
+    let spot: Vec<_> = world
+        .pools
+        .iter()
+        .filter(is_spot)
+        .map(|pool| &*pool.pool.metadata.name)
+        .collect();
     let Some(first) = spot.first() else { return Vec::new() };
     let lacks = |install: &&Install| install.queue.as_deref() == Some("") && install.replicas != Some(0);
     let found = world.installs.iter().filter(lacks).map(|install| {
@@ -80,14 +92,27 @@ pub(crate) fn no_queue(world: &World) -> Vec<Found> {
 }
 
 /// Labels that machines of a node group have.
-const OF_GROUPS: [&str; 3] = ["eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kops.k8s.io/instancegroup"];
+const OF_GROUPS: [&str; 3] = [
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "kops.k8s.io/instancegroup",
+];
 
 pub(crate) fn two_scalers(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
-    let acting = world.installs.iter().filter(|install| !install.is_values && install.replicas != Some(0));
+    let acting = world
+        .installs
+        .iter()
+        .filter(|install| !install.is_values && install.replicas != Some(0));
     let mut first: Option<&Install> = None;
     for install in acting {
-        let namespace = |install: &Install| install.namespace.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        let namespace = |install: &Install| {
+            install
+                .namespace
+                .as_ref()
+                .map(|(name, _)| name.clone())
+                .unwrap_or_default()
+        };
         match first {
             Some(other) if namespace(other) != namespace(install) => {
                 let text = format!(
@@ -100,9 +125,10 @@ pub(crate) fn two_scalers(world: &World) -> Vec<Found> {
             None => first = Some(install),
         }
     }
-    let shared = world.nodes.iter().find(|node| {
-        node.node_pool().is_some() && OF_GROUPS.iter().any(|key| node.metadata.labels.get(key).is_some())
-    });
+    let shared = world
+        .nodes
+        .iter()
+        .find(|node| node.node_pool().is_some() && OF_GROUPS.iter().any(|key| node.metadata.labels.get(key).is_some()));
     let Some(node) = shared else { return found };
     let documents = world.documents.iter().enumerate();
     for (at, _) in documents.filter(|(_, document)| is_cluster_autoscaler(&document.value)) {
@@ -116,7 +142,10 @@ pub(crate) fn two_scalers(world: &World) -> Vec<Found> {
 }
 
 fn is_cluster_autoscaler(value: &Value) -> bool {
-    let containers = value["spec"]["template"]["spec"]["containers"].as_array().into_iter().flatten();
+    let containers = value["spec"]["template"]["spec"]["containers"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let mut images = containers.filter_map(|container| container["image"].as_str());
     value["kind"] == "Deployment"
         && value["spec"]["replicas"].as_i64() != Some(0)

@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use api::labels::ARCH;
 use serde_json::Value;
 
-use crate::{
-    finding::Found,
-    supply::architectures,
-    world::World,
-};
+use crate::{finding::Found, supply::architectures, world::World};
 
 /// The AL2023 release that examples name; any release that exists will do.
 const RELEASE: &str = "v20261110";
@@ -23,14 +19,20 @@ impl World {
 
 /// The terms of a class's image selector, with their places.
 fn image_terms(class: &Value) -> impl Iterator<Item = (usize, &Value)> {
-    class["spec"]["amiSelectorTerms"].as_array().into_iter().flatten().enumerate()
+    class["spec"]["amiSelectorTerms"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
 }
 
 /// The image a class is pinned to, where it says one.
 pub(crate) fn pinned_image(class: &Value) -> Option<String> {
     let mut terms = image_terms(class).map(|(_, term)| term);
     let pinned = |term: &Value| {
-        let alias = term["alias"].as_str().filter(|alias| alias.contains('@') && !alias.ends_with("@latest"));
+        let alias = term["alias"]
+            .as_str()
+            .filter(|alias| alias.contains('@') && !alias.ends_with("@latest"));
         alias.or_else(|| term["id"].as_str()).map(str::to_owned)
     };
     let of_aws = terms.find_map(pinned);
@@ -42,7 +44,9 @@ pub(crate) fn ami_alias(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for (at, class) in world.ec2_classes() {
         for (number, term) in image_terms(class) {
-            let Some(alias) = term["alias"].as_str().filter(|alias| !alias.contains('@')) else { continue };
+            let Some(alias) = term["alias"].as_str().filter(|alias| !alias.contains('@')) else {
+                continue;
+            };
             let path = format!("spec.amiSelectorTerms[{number}].alias");
             let text = format!("alias \"{alias}\" has no version: the API server rejects it");
             let pinned = format!("{alias}@{RELEASE}");
@@ -62,11 +66,15 @@ pub(crate) fn ami_latest(world: &World) -> Vec<Found> {
     for (at, class) in world.ec2_classes() {
         for (number, term) in image_terms(class) {
             let Some(alias) = term["alias"].as_str() else { continue };
-            let Some(family) = alias.strip_suffix("@latest") else { continue };
+            let Some(family) = alias.strip_suffix("@latest") else {
+                continue;
+            };
             let text = format!("alias {alias}: every release of the image rolls the fleet");
             found.push(
                 Found::new(at, format!("spec.amiSelectorTerms[{number}].alias"), text)
-                    .fix(format!("alias: {family}@{RELEASE}, with the release you tested, and change it by pull request"))
+                    .fix(format!(
+                        "alias: {family}@{RELEASE}, with the release you tested, and change it by pull request"
+                    ))
                     .replacing("@latest", format!("@{RELEASE}")),
             );
         }
@@ -84,14 +92,22 @@ fn broken<'a>(class: &'a Value, condition: &str) -> Option<&'a str> {
 pub(crate) fn selector_empty(world: &World) -> Vec<Found> {
     let selectors = [
         ("SubnetsReady", "spec.subnetSelectorTerms", "subnets"),
-        ("SecurityGroupsReady", "spec.securityGroupSelectorTerms", "security groups"),
+        (
+            "SecurityGroupsReady",
+            "spec.securityGroupSelectorTerms",
+            "security groups",
+        ),
         ("AMIsReady", "spec.amiSelectorTerms", "images"),
     ];
     let mut found = Vec::new();
     for (at, class) in world.ec2_classes() {
         for (condition, path, what) in selectors {
             if let Some(message) = broken(class, condition) {
-                let told = if message.is_empty() { String::new() } else { format!(": {message}") };
+                let told = if message.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {message}")
+                };
                 found.push(Found::new(at, path, format!("its selector finds no {what}{told}")));
             }
         }
@@ -106,7 +122,10 @@ pub(crate) fn one_zone(world: &World) -> Vec<Found> {
         let [zone] = zones.into_iter().collect::<Vec<_>>()[..] else {
             return None;
         };
-        let text = format!("all {} of its subnets are in {zone}: losing the zone loses every node", subnets.len());
+        let text = format!(
+            "all {} of its subnets are in {zone}: losing the zone loses every node",
+            subnets.len()
+        );
         Some(Found::new(at, "spec.subnetSelectorTerms", text))
     });
     found.collect()
@@ -115,13 +134,25 @@ pub(crate) fn one_zone(world: &World) -> Vec<Found> {
 pub(crate) fn few_ips(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for pool in &world.pools {
-        let Some((class, _)) = world.class_of(pool) else { continue };
+        let Some((class, _)) = world.class_of(pool) else {
+            continue;
+        };
         let is_short = |claim: &&std::sync::Arc<model::object::NodeClaim>| {
-            let of_pool = claim.node_pool().is_some_and(|of| *of.as_str() == *pool.pool.metadata.name);
-            of_pool && claim.status.conditions.iter().any(|one| one.message.contains("InsufficientFreeAddressesInSubnet"))
+            let of_pool = claim
+                .node_pool()
+                .is_some_and(|of| *of.as_str() == *pool.pool.metadata.name);
+            of_pool
+                && claim
+                    .status
+                    .conditions
+                    .iter()
+                    .any(|one| one.message.contains("InsufficientFreeAddressesInSubnet"))
         };
         if let Some(claim) = world.claims.iter().find(is_short) {
-            let text = format!("its subnets ran out of addresses: NodeClaim {} could not be launched", claim.metadata.name);
+            let text = format!(
+                "its subnets ran out of addresses: NodeClaim {} could not be launched",
+                claim.metadata.name
+            );
             found.push(Found::new(class, "spec.subnetSelectorTerms", text));
         }
     }
@@ -131,10 +162,22 @@ pub(crate) fn few_ips(world: &World) -> Vec<Found> {
 pub(crate) fn role_missing(world: &World) -> Vec<Found> {
     let found = world.ec2_classes().filter_map(|(at, class)| {
         let message = broken(class, "InstanceProfileReady")?;
-        let field = if class["spec"]["instanceProfile"].is_string() { "instanceProfile" } else { "role" };
+        let field = if class["spec"]["instanceProfile"].is_string() {
+            "instanceProfile"
+        } else {
+            "role"
+        };
         let name = class["spec"][field].as_str().unwrap_or_default();
-        let told = if message.is_empty() { String::new() } else { format!(": {message}") };
-        Some(Found::new(at, format!("spec.{field}"), format!("{field} {name} is not usable{told}")))
+        let told = if message.is_empty() {
+            String::new()
+        } else {
+            format!(": {message}")
+        };
+        Some(Found::new(
+            at,
+            format!("spec.{field}"),
+            format!("{field} {name} is not usable{told}"),
+        ))
     });
     found.collect()
 }
@@ -167,7 +210,11 @@ pub(crate) fn imds_open(world: &World) -> Vec<Found> {
 pub(crate) fn root_volume(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for (at, class) in world.ec2_classes() {
-        let mappings = class["spec"]["blockDeviceMappings"].as_array().into_iter().flatten().enumerate();
+        let mappings = class["spec"]["blockDeviceMappings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate();
         for (number, mapping) in mappings {
             let disk = &mapping["ebs"];
             let path = format!("spec.blockDeviceMappings[{number}].ebs");
@@ -181,7 +228,11 @@ pub(crate) fn root_volume(world: &World) -> Vec<Found> {
                 );
             } else if disk["encrypted"].is_null() && disk.is_object() && !is_keyed {
                 let text = "the disk is not said to be encrypted: it is not, unless the account's default says so";
-                found.push(Found::new(at, path, text).fix("encrypted: true").adding_inside("encrypted: true"));
+                found.push(
+                    Found::new(at, path, text)
+                        .fix("encrypted: true")
+                        .adding_inside("encrypted: true"),
+                );
             }
         }
     }
@@ -191,15 +242,26 @@ pub(crate) fn root_volume(world: &World) -> Vec<Found> {
 pub(crate) fn image_arch(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for (at, class) in world.ec2_classes() {
-        let images = class["status"]["amis"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let images = class["status"]["amis"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let of_image = |image: &Value| -> Option<Vec<String>> {
             let mut requirements = image["requirements"].as_array()?.iter();
             let arch = requirements.find(|one| one["key"] == ARCH && one["operator"] == "In")?;
-            Some(arch["values"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect())
+            Some(
+                arch["values"]
+                    .as_array()?
+                    .iter()
+                    .filter_map(|one| one.as_str().map(str::to_owned))
+                    .collect(),
+            )
         };
         let known: Option<Vec<Vec<String>>> = images.iter().map(of_image).collect();
         // An image that does not say what it runs on may run on anything.
-        let Some(known) = known.filter(|known| !known.is_empty()) else { continue };
+        let Some(known) = known.filter(|known| !known.is_empty()) else {
+            continue;
+        };
         let known: BTreeSet<String> = known.into_iter().flatten().collect();
         for pool in world.pools_of(at) {
             let Some(supply) = world.supply(pool) else { continue };
@@ -208,8 +270,10 @@ pub(crate) fn image_arch(world: &World) -> Vec<Found> {
                 let name = class["metadata"]["name"].as_str().unwrap_or_default();
                 let text = format!("allows {arch}, for which EC2NodeClass {name} has no image: such nodes never join");
                 found.push(
-                    Found::new(pool.document, "spec.template.spec.requirements", text)
-                        .fix(format!("a requirement {ARCH} In [{}], or an image for {arch}", join(&known))),
+                    Found::new(pool.document, "spec.template.spec.requirements", text).fix(format!(
+                        "a requirement {ARCH} In [{}], or an image for {arch}",
+                        join(&known)
+                    )),
                 );
             }
         }

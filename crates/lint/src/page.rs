@@ -9,7 +9,11 @@ pub fn page(rule: &Rule, found: &[Finding]) -> String {
         rule.code, rule.name
     );
     page.push_str(&format!("**{}**. Finds {}.\n\n", rule.severity.as_str(), rule.finds));
-    page.push_str(&format!("**Why it hurts.** {}.\n\n**What mends it.** {}.\n\n", capital(rule.why), capital(rule.fix)));
+    page.push_str(&format!(
+        "**Why it hurts.** {}.\n\n**What mends it.** {}.\n\n",
+        capital(rule.why),
+        capital(rule.fix)
+    ));
     page.push_str(&format!("{}\n\n", decided(rule.needs)));
     if rule.needs == Needs::NotYet {
         return page;

@@ -25,7 +25,9 @@ impl World {
 
     /// The workloads whose pods a budget protects.
     fn protected(&self, pdb: &Pdb) -> Vec<&Workload> {
-        let Some(selector) = &pdb.budget.spec.selector else { return Vec::new() };
+        let Some(selector) = &pdb.budget.spec.selector else {
+            return Vec::new();
+        };
         let is_its = |workload: &&Workload| {
             let is_near = *pdb.budget.metadata.namespace == *workload.namespace;
             is_near && !workload.is_fragment() && !workload.ends() && selector.matches(&workload.labels)
@@ -39,7 +41,12 @@ impl World {
         let is_its = |scaler: &&Scaler| match self.target_of(scaler) {
             Some(target) => protected.iter().any(|workload| workload.document == target.document),
             None => {
-                let labels = pdb.budget.spec.selector.iter().flat_map(|selector| selector.match_labels.iter());
+                let labels = pdb
+                    .budget
+                    .spec
+                    .selector
+                    .iter()
+                    .flat_map(|selector| selector.match_labels.iter());
                 let mut names = labels.filter(|(key, _)| matches!(&**key, "app" | "app.kubernetes.io/name"));
                 *pdb.budget.metadata.namespace == *scaler.namespace && names.any(|(_, name)| **name == *scaler.target.1)
             }
@@ -71,11 +78,17 @@ pub(crate) fn never_evicts(world: &World) -> Vec<Found> {
     for pdb in world.budgets() {
         let written = world.value(pdb.document);
         let spec = &written["spec"];
-        let field = if spec["maxUnavailable"].is_null() { "minAvailable" } else { "maxUnavailable" };
+        let field = if spec["maxUnavailable"].is_null() {
+            "minAvailable"
+        } else {
+            "maxUnavailable"
+        };
         let says = format!("{field} {}", bare(&spec[field]));
         let protected = world.protected(&pdb);
         // With any number of pods: nothing may be missing.
-        let is_closed = [1, 7, 1000].iter().all(|pods| allowed(&pdb.budget, *pods).is_some_and(|allowed| allowed <= 0))
+        let is_closed = [1, 7, 1000]
+            .iter()
+            .all(|pods| allowed(&pdb.budget, *pods).is_some_and(|allowed| allowed <= 0))
             && !matches!(pdb.budget.spec.min_available, Some(IntOrString::Int(_)));
         let text = if is_closed {
             Some(format!("can never allow an eviction: {says}"))
@@ -125,7 +138,10 @@ pub(crate) fn two_pdbs(world: &World) -> Vec<Found> {
         for workload in world.protected(pdb) {
             let earlier = budgets.iter().take(at);
             let other = earlier.rev().find(|other| {
-                world.protected(other).iter().any(|protected| protected.document == workload.document)
+                world
+                    .protected(other)
+                    .iter()
+                    .any(|protected| protected.document == workload.document)
             });
             if let Some(other) = other {
                 let text = format!(
@@ -144,7 +160,9 @@ pub(crate) fn two_pdbs(world: &World) -> Vec<Found> {
 pub(crate) fn min_number(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for pdb in world.budgets() {
-        let Some(IntOrString::Int(least)) = pdb.budget.spec.min_available else { continue };
+        let Some(IntOrString::Int(least)) = pdb.budget.spec.min_available else {
+            continue;
+        };
         let scalers = world.scalers_of(&pdb);
         let at_minimum = scalers.iter().map(|scaler| scaler.least).min();
         if at_minimum.is_none_or(|pods| pods > i64::from(least)) || least < 1 {

@@ -7,8 +7,16 @@ impl World {
     pub(crate) fn rejected_at(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Found> {
         let meant = self.rejections.iter().filter(|rejection| is_meant(&rejection.path));
         let found = meant.map(|rejection| {
-            let field = if rejection.path.is_empty() { String::new() } else { format!("{}: ", rejection.path) };
-            Found::new(rejection.document, &rejection.path, format!("{field}{}", rejection.text))
+            let field = if rejection.path.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", rejection.path)
+            };
+            Found::new(
+                rejection.document,
+                &rejection.path,
+                format!("{field}{}", rejection.text),
+            )
         });
         found.collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api::labels::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE};
+use api::labels::{ARCH, INSTANCE_TYPE};
 use catalogue::Source;
 use model::{
     instance_type::InstanceType,
@@ -17,7 +17,6 @@ use model::{
 pub(crate) struct Supply {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) types: Vec<InstanceType>,
-    pub(crate) region: String,
 }
 
 impl Supply {
@@ -31,11 +30,7 @@ impl Supply {
         let mut reader = TypeReader::default();
         let types = loaded.catalog.instance_types.iter();
         let types = types.map(|entry| reader.read(entry, &mut vocabulary)).collect();
-        Some(Self {
-            vocabulary,
-            types,
-            region: loaded.region,
-        })
+        Some(Self { vocabulary, types })
     }
 
     /// The types of which a node that meets the requirements can be had.
@@ -44,10 +39,15 @@ impl Supply {
         requirements: &'r Requirements,
         vocabulary: &'r Vocabulary,
     ) -> impl Iterator<Item = &'a InstanceType> + use<'a, 'r> {
-        self.types.iter().filter(move |entry| {
-            entry.requirements.intersects(requirements, vocabulary) && entry.is_available_for(requirements, vocabulary)
-        })
+        self.types
+            .iter()
+            .filter(move |entry| admits(entry, requirements, vocabulary))
     }
+}
+
+/// Whether a node of a type that meets the requirements can be had.
+pub(crate) fn admits(entry: &InstanceType, requirements: &Requirements, vocabulary: &Vocabulary) -> bool {
+    entry.requirements.intersects(requirements, vocabulary) && entry.is_available_for(requirements, vocabulary)
 }
 
 /// A NodePool's requirements as the algebra reads them.
@@ -95,11 +95,6 @@ pub(crate) fn allows(requirements: &Requirements, kind: ValueId, vocabulary: &Vo
     capacity.is_none_or(|capacity| capacity.admits(kind, vocabulary))
 }
 
-/// Whether the pool has a condition on a key.
-pub(crate) fn names(pool: &NodePool, key: &str) -> bool {
-    position(pool, key).is_some()
-}
-
 /// Where the pool's condition on a key stands in its list.
 pub(crate) fn position(pool: &NodePool, key: &str) -> Option<usize> {
     let requirements = &pool.spec.template.spec.requirements;
@@ -126,6 +121,3 @@ pub(crate) fn architectures<'a>(
 ) -> BTreeSet<&'a str> {
     types.filter_map(|entry| value(entry, ARCH, vocabulary)).collect()
 }
-
-/// Keys that say where and how a machine is bought, not which.
-pub(crate) const NOT_OF_MACHINES: [&str; 2] = [CAPACITY_TYPE, api::labels::ZONE];

@@ -28,7 +28,7 @@ use crate::{
     document::Document,
     finding::{Change, Edit, Finding, Found},
     rule::Rule,
-    supply::Supply,
+    supply::{Supply, admits},
 };
 
 /// The annotation that silences rules on an object: a code and the reason, several of them in lines.
@@ -83,6 +83,8 @@ pub(crate) struct Pool {
     pub(crate) source: Option<Source>,
     /// By the vocabulary of its cloud's supply.
     pub(crate) requirements: Requirements,
+    /// The places of the types they leave among those of the supply.
+    left: Vec<usize>,
 }
 
 impl World {
@@ -135,11 +137,22 @@ impl World {
                 pool.requirements = packing::supply::template_requirements(&pool.pool, &mut supply.vocabulary);
             }
         }
+        for pool in &mut self.pools {
+            let supply = pool.source.and_then(|source| self.supplies.get(&source));
+            if let Some(supply) = supply {
+                let types = supply.types.iter().enumerate();
+                let left = types.filter(|(_, entry)| admits(entry, &pool.requirements, &supply.vocabulary));
+                pool.left = left.map(|(at, _)| at).collect();
+            }
+        }
     }
 
     fn zones(&self) -> Vec<String> {
         let of_nodes = self.nodes.iter().filter_map(|node| node.metadata.labels.get(ZONE));
-        let requirements = self.pools.iter().flat_map(|pool| &pool.pool.spec.template.spec.requirements);
+        let requirements = self
+            .pools
+            .iter()
+            .flat_map(|pool| &pool.pool.spec.template.spec.requirements);
         let of_pools = requirements.filter(|requirement| *requirement.key == *ZONE && *requirement.operator == *"In");
         let zones: BTreeSet<_> = of_nodes
             .chain(of_pools.flat_map(|requirement| &requirement.values))
@@ -170,12 +183,14 @@ impl World {
         let Some(supply) = self.supply(pool) else {
             return Vec::new();
         };
-        supply.left(&pool.requirements, &supply.vocabulary).collect()
+        pool.left.iter().filter_map(|at| supply.types.get(*at)).collect()
     }
 
     /// The object at a place.
     pub(crate) fn value(&self, document: usize) -> &Value {
-        self.documents.get(document).map_or(&Value::Null, |document| &document.value)
+        self.documents
+            .get(document)
+            .map_or(&Value::Null, |document| &document.value)
     }
 
     /// The node class a pool uses, if it is among the objects.

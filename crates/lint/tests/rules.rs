@@ -1,6 +1,6 @@
 //! Every rule finds what its bad manifest shows and nothing in its good one, and its page says so.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::OnceLock};
 
 use lint::{Finding, Needs, RULES, Rejection, Rule, Scope, World, document, findings, page};
 
@@ -9,7 +9,9 @@ const NOW: &str = "2026-11-16T15:42:00Z";
 
 fn admission() -> simulator::Admission {
     let definitions = api::crds::installation(&api::provider::Provider::ALL);
-    let definitions = definitions.iter().map(|definition| serde_json::to_value(definition).unwrap());
+    let definitions = definitions
+        .iter()
+        .map(|definition| serde_json::to_value(definition).unwrap());
     simulator::Admission::new(definitions)
 }
 
@@ -35,26 +37,47 @@ fn scope(rule: &Rule) -> Scope {
     }
 }
 
+/// What all rules find in the manifests of one.
+struct Looked {
+    rule: &'static Rule,
+    bad: Vec<Finding>,
+    good: Vec<Finding>,
+}
+
+/// Looked at once, because catalogues take their time.
+fn looked() -> &'static [Looked] {
+    static LOOKED: OnceLock<Vec<Looked>> = OnceLock::new();
+    LOOKED.get_or_init(|| {
+        let admission = admission();
+        let look = |rule: &'static Rule| Looked {
+            rule,
+            bad: look(&admission, scope(rule), "bad.yaml", rule.bad()),
+            good: look(&admission, scope(rule), "good.yaml", rule.good()),
+        };
+        decided().map(look).collect()
+    })
+}
+
 fn decided() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().filter(|rule| rule.needs != Needs::NotYet)
 }
 
 #[test]
 fn every_rule_finds_its_bad_manifest_and_passes_its_good_one() {
-    let admission = admission();
     let mut wrong = Vec::new();
-    for rule in decided() {
-        let of_rule = |name: &str, text: &str| {
-            let all = look(&admission, scope(rule), name, text);
-            all.into_iter().filter(|finding| finding.code == rule.code).collect::<Vec<_>>()
-        };
-        let (bad, good) = (of_rule("bad.yaml", rule.bad()), of_rule("good.yaml", rule.good()));
-        if bad.is_empty() {
-            let all = look(&admission, scope(rule), "bad.yaml", rule.bad());
-            wrong.push(format!("{} finds nothing in its bad manifest; found {all:#?}", rule.code));
+    for Looked { rule, bad, good } in looked() {
+        let is_its = |finding: &&Finding| finding.code == rule.code;
+        if !bad.iter().any(|finding| is_its(&finding)) {
+            wrong.push(format!(
+                "{} finds nothing in its bad manifest; found {bad:#?}",
+                rule.code
+            ));
         }
-        if !good.is_empty() {
-            wrong.push(format!("{} finds something in its good manifest: {good:#?}", rule.code));
+        if let Some(found) = good.iter().find(is_its) {
+            wrong.push(format!(
+                "{} finds something in its good manifest: {found:#?}",
+                rule.code
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -62,11 +85,9 @@ fn every_rule_finds_its_bad_manifest_and_passes_its_good_one() {
 
 #[test]
 fn a_good_manifest_has_no_error_of_any_rule() {
-    let admission = admission();
     let mut wrong = Vec::new();
-    for rule in decided() {
-        let all = look(&admission, scope(rule), "good.yaml", rule.good());
-        let grave = all.into_iter().filter(|finding| finding.severity == lint::Severity::Error);
+    for Looked { rule, good, .. } in looked() {
+        let grave = good.iter().filter(|finding| finding.severity == lint::Severity::Error);
         wrong.extend(grave.map(|finding| format!("good manifest of {}: {} {}", rule.code, finding.code, finding.text)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -74,12 +95,17 @@ fn a_good_manifest_has_no_error_of_any_rule() {
 
 #[test]
 fn every_finding_names_a_line_of_its_manifest() {
-    let admission = admission();
-    for rule in decided() {
-        for finding in look(&admission, scope(rule), "bad.yaml", rule.bad()) {
+    for Looked { rule, bad, .. } in looked() {
+        for finding in bad {
             let lines = u32::try_from(rule.bad().lines().count()).unwrap();
-            assert!(finding.line.is_some_and(|line| (1..=lines).contains(&line)), "{finding:?}");
-            assert!(!finding.text.is_empty() && !finding.why.is_empty() && !finding.fix.is_empty(), "{finding:?}");
+            assert!(
+                finding.line.is_some_and(|line| (1..=lines).contains(&line)),
+                "{finding:?}"
+            );
+            assert!(
+                !finding.text.is_empty() && !finding.why.is_empty() && !finding.fix.is_empty(),
+                "{finding:?}"
+            );
         }
     }
 }
@@ -89,15 +115,23 @@ fn every_finding_names_a_line_of_its_manifest() {
 fn a_fix_of_one_line_takes_the_finding_away() {
     let admission = admission();
     let mut wrong = Vec::new();
-    for rule in decided() {
+    for Looked { rule, bad, .. } in looked() {
         let of_rule = |text: &str| {
             let all = look(&admission, scope(rule), "bad.yaml", text);
-            all.into_iter().filter(|finding| finding.code == rule.code).collect::<Vec<_>>()
+            all.into_iter()
+                .filter(|finding| finding.code == rule.code)
+                .collect::<Vec<_>>()
         };
-        let before = of_rule(rule.bad());
+        let before: Vec<_> = bad.iter().filter(|finding| finding.code == rule.code).collect();
         for edit in before.iter().filter_map(|finding| finding.edit.as_ref()) {
             let lines = rule.bad().lines().enumerate();
-            let mended = lines.map(|(at, line)| if at + 1 == edit.line as usize { edit.after.as_str() } else { line });
+            let mended = lines.map(|(at, line)| {
+                if at + 1 == edit.line as usize {
+                    edit.after.as_str()
+                } else {
+                    line
+                }
+            });
             let mended = mended.collect::<Vec<_>>().join("\n");
             let after = of_rule(&mended);
             if after.len() >= before.len() {
@@ -116,7 +150,9 @@ fn an_annotation_with_a_reason_silences_a_rule_and_one_without_does_not() {
         let annotated = format!("  name: general\n  annotations:\n    dovetail.dev/lint-ignore: \"{ignore}\"\n");
         let text = rule.bad().replacen("  name: general\n", &annotated, 1);
         let all = look(&admission, Scope::Some, "bad.yaml", &text);
-        all.into_iter().find(|finding| finding.code == "NP04").map(|finding| finding.text)
+        all.into_iter()
+            .find(|finding| finding.code == "NP04")
+            .map(|finding| finding.text)
     };
     assert_eq!(pool("NP04 interruptible by design"), None);
     assert!(pool("NP05 interruptible by design").is_some());
@@ -131,15 +167,21 @@ fn pages() -> PathBuf {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "how the pages are asked for")]
 fn the_pages_say_what_the_rules_do() {
-    let admission = admission();
     let is_asked = std::env::var("DOVETAIL_WRITE_PAGES").is_ok();
     let of_rule = |rule: &'static Rule| {
-        let mut found = look(&admission, scope(rule), "bad.yaml", rule.bad());
-        found.retain(|finding| finding.code == rule.code);
+        let found = looked()
+            .iter()
+            .filter(|looked| looked.rule.code == rule.code)
+            .flat_map(|looked| looked.bad.clone());
+        let found: Vec<_> = found.filter(|finding| finding.code == rule.code).collect();
         (format!("{}.md", rule.code), page::page(rule, &found))
     };
     let mut stale = Vec::new();
-    for (name, text) in RULES.iter().map(of_rule).chain([("README.md".to_owned(), page::index())]) {
+    for (name, text) in RULES
+        .iter()
+        .map(of_rule)
+        .chain([("README.md".to_owned(), page::index())])
+    {
         let path = pages().join(&name);
         if is_asked {
             std::fs::create_dir_all(pages()).unwrap();

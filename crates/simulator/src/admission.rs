@@ -103,6 +103,10 @@ mod tests {
         assert_eq!(thing("g.io/v1", json!({"size": 3})), ["spec.size"]);
         assert_eq!(thing("g.io/v1", json!({"size": "3"})), ["spec.size"]);
         assert_eq!(thing("g.io/v1", json!({"sice": 2})), ["spec.sice"]);
-        assert_eq!(thing("g.io/v2", json!({"size": 3})), [""; 0], "another version is not held to this one");
+        assert_eq!(
+            thing("g.io/v2", json!({"size": 3})),
+            [""; 0],
+            "another version is not held to this one"
+        );
     }
 }

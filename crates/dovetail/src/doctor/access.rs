@@ -49,9 +49,21 @@ impl Permission {
 
     /// `patch nodeclaims/status.karpenter.sh`
     pub(super) fn text(&self) -> String {
-        let sub = if self.subresource.is_empty() { String::new() } else { format!("/{}", self.subresource) };
-        let group = if self.group.is_empty() { String::new() } else { format!(".{}", self.group) };
-        let place = if self.namespace.is_empty() { String::new() } else { format!(" in {}", self.namespace) };
+        let sub = if self.subresource.is_empty() {
+            String::new()
+        } else {
+            format!("/{}", self.subresource)
+        };
+        let group = if self.group.is_empty() {
+            String::new()
+        } else {
+            format!(".{}", self.group)
+        };
+        let place = if self.namespace.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", self.namespace)
+        };
         format!("{} {}{sub}{group}{place}", self.verb, self.resource)
     }
 }
@@ -62,7 +74,11 @@ pub(super) fn needed() -> Vec<Permission> {
     let mut all = Vec::new();
     for document in documents {
         let role = &document.value;
-        if !role["metadata"]["name"].as_str().is_some_and(|name| NEEDED.contains(&name)) || role["rules"].is_null() {
+        if !role["metadata"]["name"]
+            .as_str()
+            .is_some_and(|name| NEEDED.contains(&name))
+            || role["rules"].is_null()
+        {
             continue;
         }
         let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -120,7 +136,10 @@ mod tests {
         ] {
             assert!(all.iter().any(|one| one == wanted), "{wanted} is not in {all:#?}");
         }
-        assert!(!all.iter().any(|one| one.contains("binding")), "what only an option needs is not asked for");
+        assert!(
+            !all.iter().any(|one| one.contains("binding")),
+            "what only an option needs is not asked for"
+        );
     }
 
     #[test]

@@ -32,7 +32,12 @@ fn holds(object: &Value, kind: &str) -> bool {
 fn says(object: &Value, kind: &str) -> Option<String> {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     let found = conditions.find(|one| one["type"] == *kind)?;
-    Some(format!("{kind} is {}: {} {}", text(found, "status"), text(found, "reason"), text(found, "message")))
+    Some(format!(
+        "{kind} is {}: {} {}",
+        text(found, "status"),
+        text(found, "reason"),
+        text(found, "message")
+    ))
 }
 
 /// `3d 2h`, `41m`
@@ -56,10 +61,19 @@ pub(super) fn checks(raw: &Raw, now: Timestamp) -> Vec<Check> {
 
 /// D07 and D08: claims that are not launched, or whose nodes do not join.
 fn coming(claims: &[&Value], now: Timestamp) -> Vec<Check> {
-    let living = || claims.iter().filter(|claim| claim["metadata"]["deletionTimestamp"].is_null());
+    let living = || {
+        claims
+            .iter()
+            .filter(|claim| claim["metadata"]["deletionTimestamp"].is_null())
+    };
     let age = |claim: &Value| time(claim, "metadata.creationTimestamp").map(|since| now.duration_since(since));
     let mut checks = Vec::new();
-    let mut stages = |id: &'static str, stuck: Vec<(&Value, SignedDuration)>, condition: &str, what: &str, fine: &str, hint: &str| {
+    let mut stages = |id: &'static str,
+                      stuck: Vec<(&Value, SignedDuration)>,
+                      condition: &str,
+                      what: &str,
+                      fine: &str,
+                      hint: &str| {
         if stuck.is_empty() {
             checks.push(Check::ok(id, fine));
         }
@@ -71,7 +85,9 @@ fn coming(claims: &[&Value], now: Timestamp) -> Vec<Check> {
         }
     };
     let launching = living().filter(|claim| !holds(claim, "Launched"));
-    let launching = launching.filter_map(|claim| Some((*claim, age(claim)?))).filter(|(_, age)| *age > LAUNCHES_WITHIN);
+    let launching = launching
+        .filter_map(|claim| Some((*claim, age(claim)?)))
+        .filter(|(_, age)| *age > LAUNCHES_WITHIN);
     stages(
         "D07",
         launching.collect(),
@@ -81,7 +97,9 @@ fn coming(claims: &[&Value], now: Timestamp) -> Vec<Check> {
         "it only reads: the condition says what the cloud answered (stock, quota, role, subnet)",
     );
     let joining = living().filter(|claim| holds(claim, "Launched") && !holds(claim, "Registered"));
-    let joining = joining.filter_map(|claim| Some((*claim, age(claim)?))).filter(|(_, age)| *age > REGISTERS_WITHIN);
+    let joining = joining
+        .filter_map(|claim| Some((*claim, age(claim)?)))
+        .filter(|(_, age)| *age > REGISTERS_WITHIN);
     stages(
         "D08",
         joining.collect(),
@@ -95,7 +113,10 @@ fn coming(claims: &[&Value], now: Timestamp) -> Vec<Check> {
 
 /// D10 and D11: registered claims whose node is gone, and nodes of pools without a claim.
 fn lost(claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<Check> {
-    let ids: BTreeMap<&str, &Value> = nodes.iter().map(|node| (text(node, "spec.providerID"), *node)).collect();
+    let ids: BTreeMap<&str, &Value> = nodes
+        .iter()
+        .map(|node| (text(node, "spec.providerID"), *node))
+        .collect();
     let is_lost = |claim: &&&Value| {
         holds(claim, "Registered")
             && claim["metadata"]["deletionTimestamp"].is_null()
@@ -114,23 +135,36 @@ fn lost(claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<Check> {
         );
     }
     if checks.is_empty() {
-        checks.push(Check::ok("D10", format!("{} have what they registered", counted(claims.len(), "NodeClaim"))));
+        checks.push(Check::ok(
+            "D10",
+            format!("{} have what they registered", counted(claims.len(), "NodeClaim")),
+        ));
     }
     let known: Vec<&str> = claims.iter().map(|claim| text(claim, "status.providerID")).collect();
     let mut are_claimed = true;
     for node in nodes {
         let pool = node["metadata"]["labels"][NODEPOOL].as_str();
-        let is_young = time(node, "metadata.creationTimestamp").is_some_and(|since| now.duration_since(since) < LAUNCHES_WITHIN);
-        let (Some(pool), false, false) = (pool, is_young, known.contains(&text(node, "spec.providerID"))) else { continue };
+        let is_young =
+            time(node, "metadata.creationTimestamp").is_some_and(|since| now.duration_since(since) < LAUNCHES_WITHIN);
+        let (Some(pool), false, false) = (pool, is_young, known.contains(&text(node, "spec.providerID"))) else {
+            continue;
+        };
         are_claimed = false;
         let name = text(node, "metadata.name");
         checks.push(
-            Check::new("D11", State::Warn, format!("Node {name} says it is of NodePool {pool}, and has no NodeClaim"))
-                .proof(format!("no NodeClaim has provider ID {}", text(node, "spec.providerID")))
-                .fix(
-                    format!("kubectl label node {name} {NODEPOOL}-"),
-                    "the node stays and keeps its pods; it is then left alone as a node of somebody else",
-                ),
+            Check::new(
+                "D11",
+                State::Warn,
+                format!("Node {name} says it is of NodePool {pool}, and has no NodeClaim"),
+            )
+            .proof(format!(
+                "no NodeClaim has provider ID {}",
+                text(node, "spec.providerID")
+            ))
+            .fix(
+                format!("kubectl label node {name} {NODEPOOL}-"),
+                "the node stays and keeps its pods; it is then left alone as a node of somebody else",
+            ),
         );
     }
     if are_claimed {
@@ -144,10 +178,18 @@ fn going(raw: &Raw, claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<
     let since = |object: &Value| time(object, "metadata.deletionTimestamp").map(|at| now.duration_since(at));
     let mut checks = Vec::new();
     for claim in claims {
-        let Some(span_gone) = since(claim).filter(|span| *span > GOES_WITHIN) else { continue };
+        let Some(span_gone) = since(claim).filter(|span| *span > GOES_WITHIN) else {
+            continue;
+        };
         let name = text(claim, "metadata.name");
-        let node = nodes.iter().find(|node| text(node, "spec.providerID") == text(claim, "status.providerID"));
-        let mut check = Check::new("D12", State::Warn, format!("NodeClaim {name} has been deleting for {}", span(span_gone)));
+        let node = nodes
+            .iter()
+            .find(|node| text(node, "spec.providerID") == text(claim, "status.providerID"));
+        let mut check = Check::new(
+            "D12",
+            State::Warn,
+            format!("NodeClaim {name} has been deleting for {}", span(span_gone)),
+        );
         match node {
             None => {
                 check = check
@@ -176,9 +218,15 @@ fn going(raw: &Raw, claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<
     }
     let mut are_free = true;
     for node in nodes {
-        let is_held = node["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == TERMINATION));
-        let has_claim = claims.iter().any(|claim| text(claim, "status.providerID") == text(node, "spec.providerID"));
-        let Some(span_gone) = since(node).filter(|span| *span > GOES_WITHIN && is_held && !has_claim) else { continue };
+        let is_held = node["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == TERMINATION));
+        let has_claim = claims
+            .iter()
+            .any(|claim| text(claim, "status.providerID") == text(node, "spec.providerID"));
+        let Some(span_gone) = since(node).filter(|span| *span > GOES_WITHIN && is_held && !has_claim) else {
+            continue;
+        };
         are_free = false;
         let name = text(node, "metadata.name");
         checks.push(
@@ -191,7 +239,10 @@ fn going(raw: &Raw, claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<
         );
     }
     if are_free {
-        checks.push(Check::ok("D13", format!("no finalizer is left behind on {}", counted(nodes.len(), "Node"))));
+        checks.push(Check::ok(
+            "D13",
+            format!("no finalizer is left behind on {}", counted(nodes.len(), "Node")),
+        ));
     }
     checks
 }
@@ -201,14 +252,19 @@ fn waiting_pods(raw: &Raw, node: &str) -> Vec<String> {
     let here = raw.of_kind("Pod").filter(|pod| text(pod, "spec.nodeName") == node);
     let is_daemon = |pod: &Value| {
         let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-        owners.filter_map(|owner| owner["kind"].as_str()).any(|kind| kind == "DaemonSet" || kind == "Node")
+        owners
+            .filter_map(|owner| owner["kind"].as_str())
+            .any(|kind| kind == "DaemonSet" || kind == "Node")
     };
     let waiting = here.filter(|pod| !is_daemon(pod) && !matches!(text(pod, "status.phase"), "Succeeded" | "Failed"));
     let told = waiting.map(|pod| {
         let name = format!("{}/{}", text(pod, "metadata.namespace"), text(pod, "metadata.name"));
         let protection = pod["metadata"]["annotations"][api::annotations::DO_NOT_DISRUPT].as_str();
         match protection {
-            Some(value) => format!("pod {name} is still there: {}: \"{value}\"", api::annotations::DO_NOT_DISRUPT),
+            Some(value) => format!(
+                "pod {name} is still there: {}: \"{value}\"",
+                api::annotations::DO_NOT_DISRUPT
+            ),
             None if !pod["metadata"]["deletionTimestamp"].is_null() => format!("pod {name} is still terminating"),
             None => format!("pod {name} is still there: not evicted yet"),
         }
@@ -217,6 +273,9 @@ fn waiting_pods(raw: &Raw, node: &str) -> Vec<String> {
 }
 
 fn attachments(raw: &Raw, node: &str) -> Option<String> {
-    let volumes = raw.of_kind("VolumeAttachment").filter(|one| text(one, "spec.nodeName") == node).count();
+    let volumes = raw
+        .of_kind("VolumeAttachment")
+        .filter(|one| text(one, "spec.nodeName") == node)
+        .count();
     (volumes > 0).then(|| format!("{} still attached to {node}", counted(volumes, "volume")))
 }

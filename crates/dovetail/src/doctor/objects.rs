@@ -35,7 +35,9 @@ fn not_ready(raw: &Raw) -> Vec<Check> {
         let all: Vec<&Value> = kinds.iter().flat_map(|kind| raw.of_kind(kind)).collect();
         let mut are_fine = true;
         for object in &all {
-            let Some((reason, message)) = false_condition(object, "Ready") else { continue };
+            let Some((reason, message)) = false_condition(object, "Ready") else {
+                continue;
+            };
             are_fine = false;
             let (kind, name) = (text(object, "kind"), text(object, "metadata.name"));
             let told = if message.is_empty() { reason } else { message };
@@ -59,14 +61,33 @@ fn not_ready(raw: &Raw) -> Vec<Check> {
 /// D09, D15 and D16: what rules of lint say that stops an installation.
 fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
     let kinds = [
-        "NodePool", "EC2NodeClass", "AKSNodeClass", "KWOKNodeClass", "Deployment", "StatefulSet", "DaemonSet",
-        "PodDisruptionBudget", "HorizontalPodAutoscaler", "ScaledObject", "Node",
+        "NodePool",
+        "EC2NodeClass",
+        "AKSNodeClass",
+        "KWOKNodeClass",
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "PodDisruptionBudget",
+        "HorizontalPodAutoscaler",
+        "ScaledObject",
+        "Node",
     ];
-    let wanted = raw.documents.iter().filter(|document| kinds.contains(&text(&document.value, "kind")));
+    let wanted = raw
+        .documents
+        .iter()
+        .filter(|document| kinds.contains(&text(&document.value, "kind")));
     let wanted: Vec<Document> = wanted.cloned().collect();
-    let has_controller = wanted.iter().any(|document| text(&document.value, "kind") == "Deployment");
+    let has_controller = wanted
+        .iter()
+        .any(|document| text(&document.value, "kind") == "Deployment");
     let found = findings(&World::new(wanted, Scope::Whole, now, Vec::new()));
-    let of = |code: &str| found.iter().filter(move |finding| finding.code == code).collect::<Vec<_>>();
+    let of = |code: &str| {
+        found
+            .iter()
+            .filter(move |finding| finding.code == code)
+            .collect::<Vec<_>>()
+    };
     let mut checks = Vec::new();
     let mut add = |id: &'static str, state: State, found: &[&Finding], fine: &str| {
         if found.is_empty() {
@@ -78,16 +99,35 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
             checks.push(
                 Check::new(id, state, told)
                     .proof(format!("{}: {}", finding.path, finding.why))
-                    .fix(fix, format!("a change of the manifest, reviewed as any other; dovetail lint --explain {}", finding.code)),
+                    .fix(
+                        fix,
+                        format!(
+                            "a change of the manifest, reviewed as any other; dovetail lint --explain {}",
+                            finding.code
+                        ),
+                    ),
             );
         }
     };
     if has_controller {
-        add("D09", State::Stop, &of("IN03"), "an interruption queue is set, or no pool buys spot on EC2");
+        add(
+            "D09",
+            State::Stop,
+            &of("IN03"),
+            "an interruption queue is set, or no pool buys spot on EC2",
+        );
         add("D16", State::Stop, &of("IN04"), "one controller acts");
     } else {
-        checks.push(Check::new("D09", State::Skipped, "no Deployments in the source: the interruption queue is not known"));
-        checks.push(Check::new("D16", State::Skipped, "no Deployments in the source: whether two controllers run is not known"));
+        checks.push(Check::new(
+            "D09",
+            State::Skipped,
+            "no Deployments in the source: the interruption queue is not known",
+        ));
+        checks.push(Check::new(
+            "D16",
+            State::Skipped,
+            "no Deployments in the source: whether two controllers run is not known",
+        ));
     }
     let mut add = |id: &'static str, state: State, found: &[&Finding], fine: &str| {
         if found.is_empty() {
@@ -95,7 +135,12 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
         }
         for finding in found {
             checks.push(
-                Check::new(id, state, format!("PDB {} {}", finding.object.trim_start_matches("pdb/"), finding.text)).fix(
+                Check::new(
+                    id,
+                    state,
+                    format!("PDB {} {}", finding.object.trim_start_matches("pdb/"), finding.text),
+                )
+                .fix(
                     "maxUnavailable: 1",
                     "it lets one pod go at a time, and holds at any number of replicas (lint PD01)",
                 ),
@@ -104,6 +149,11 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
     };
     let budgets = raw.of_kind("PodDisruptionBudget").count();
     let blocking: Vec<&Finding> = of("PD01").into_iter().chain(of("PD02")).collect();
-    add("D15", State::Warn, &blocking, &format!("{} can allow evictions", counted(budgets, "PodDisruptionBudget")));
+    add(
+        "D15",
+        State::Warn,
+        &blocking,
+        &format!("{} can allow evictions", counted(budgets, "PodDisruptionBudget")),
+    );
     checks
 }

@@ -6,11 +6,7 @@ use runtime::{Api, ApiError, Clock};
 use serde_json::Value;
 
 use super::{Check, Fix, State, access};
-use crate::{
-    failure::Failure,
-    raw::text,
-    terminal::counted,
-};
+use crate::{failure::Failure, raw::text, terminal::counted};
 
 /// The controller's lease, whoever holds it.
 const LEASE: &str = "karpenter-leader-election";
@@ -22,7 +18,10 @@ pub(super) fn skipped() -> Vec<Check> {
     let all = [
         ("D01", "CRDs are served by an API server: not asked on a dump"),
         ("D02", "permissions are known to an API server: not asked on a dump"),
-        ("D03", "the lease and the clock are an API server's: not asked on a dump"),
+        (
+            "D03",
+            "the lease and the clock are an API server's: not asked on a dump",
+        ),
     ];
     all.map(|(id, text)| Check::new(id, State::Skipped, text)).to_vec()
 }
@@ -39,7 +38,11 @@ async fn get(api: &Api, path: &str) -> Result<Value, ApiError> {
 }
 
 fn unreachable(error: &ApiError) -> Failure {
-    Failure::unreachable("cannot ask the API server", error.to_string(), "check that kubectl get nodes answers")
+    Failure::unreachable(
+        "cannot ask the API server",
+        error.to_string(),
+        "check that kubectl get nodes answers",
+    )
 }
 
 /// D01: the core kinds are served, in the version we speak.
@@ -60,22 +63,47 @@ async fn definitions(api: &Api) -> Result<Check, Failure> {
                 continue;
             }
             Err(error) if error.is_forbidden() => {
-                return Ok(Check::new("D01", State::Skipped, "may not read CustomResourceDefinitions: not asked"));
+                return Ok(Check::new(
+                    "D01",
+                    State::Skipped,
+                    "may not read CustomResourceDefinitions: not asked",
+                ));
             }
             Err(error) => return Err(unreachable(&error)),
         };
-        let wanted: Vec<&str> = definition.spec.versions.iter().filter(|one| one.served).map(|one| one.name.as_str()).collect();
-        let served = there["spec"]["versions"].as_array().into_iter().flatten().filter(|one| one["served"] == true);
+        let wanted: Vec<&str> = definition
+            .spec
+            .versions
+            .iter()
+            .filter(|one| one.served)
+            .map(|one| one.name.as_str())
+            .collect();
+        let served = there["spec"]["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|one| one["served"] == true);
         let served: Vec<&str> = served.filter_map(|one| one["name"].as_str()).collect();
         if wanted.iter().any(|version| !served.contains(version)) {
-            stale.push(format!("{name} serves {}, {} is needed", served.join(", "), wanted.join(", ")));
+            stale.push(format!(
+                "{name} serves {}, {} is needed",
+                served.join(", "),
+                wanted.join(", ")
+            ));
         }
     }
     if missing.is_empty() && stale.is_empty() {
-        return Ok(Check::ok("D01", "the CRDs are served in the version this program speaks"));
+        return Ok(Check::ok(
+            "D01",
+            "the CRDs are served in the version this program speaks",
+        ));
     }
     let mut check = Check::new("D01", State::Stop, "CRDs are missing or old");
-    check.proof = missing.iter().map(|name| format!("{name} is not installed")).chain(stale).collect();
+    check.proof = missing
+        .iter()
+        .map(|name| format!("{name} is not installed"))
+        .chain(stale)
+        .collect();
     Ok(check.fix(
         "dovetail crds | kubectl apply --server-side -f -",
         "applying CRDs changes no object; versions that are stored stay",
@@ -108,11 +136,22 @@ async fn permissions(api: &Api, service_account: Option<&str>) -> Result<Check, 
     }
     let who = service_account.map_or("you".to_owned(), |account| format!("service account {account}"));
     if lacking.is_empty() {
-        return Ok(Check::ok("D02", format!("{who} may do what the controller does: {0} of {0} verbs", needed.len())));
+        return Ok(Check::ok(
+            "D02",
+            format!("{who} may do what the controller does: {0} of {0} verbs", needed.len()),
+        ));
     }
     // That a person cannot do everything the controller does is as it should be.
-    let state = if service_account.is_some() { State::Stop } else { State::Ok };
-    let told = format!("{who} may do {} of {} verbs of the controller", needed.len() - lacking.len(), needed.len());
+    let state = if service_account.is_some() {
+        State::Stop
+    } else {
+        State::Ok
+    };
+    let told = format!(
+        "{who} may do {} of {} verbs of the controller",
+        needed.len() - lacking.len(),
+        needed.len()
+    );
     let mut check = Check::new("D02", state, told);
     if service_account.is_some() {
         check.proof = lacking.iter().take(8).map(|one| format!("may not {one}")).collect();
@@ -133,13 +172,20 @@ async fn lease(api: &Api) -> Result<Vec<Check>, Failure> {
     let leases = match get(api, &path).await {
         Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
         Err(error) if error.is_forbidden() => {
-            return Ok(vec![Check::new("D03", State::Skipped, "may not list leases: who leads is not known")]);
+            return Ok(vec![Check::new(
+                "D03",
+                State::Skipped,
+                "may not list leases: who leads is not known",
+            )]);
         }
         Err(error) => return Err(unreachable(&error)),
     };
     let here = Clock::system().now();
     let there = api.server_time().unwrap_or(here);
-    let leases: Vec<&Value> = leases.iter().filter(|lease| text(lease, "metadata.name") == LEASE).collect();
+    let leases: Vec<&Value> = leases
+        .iter()
+        .filter(|lease| text(lease, "metadata.name") == LEASE)
+        .collect();
     let mut checks = held(&leases, there);
     checks.push(skewed(here, there));
     Ok(checks)
@@ -155,19 +201,44 @@ fn is_fresh(lease: &Value, now: Timestamp) -> bool {
 
 fn held(leases: &[&Value], now: Timestamp) -> Vec<Check> {
     let fresh: Vec<&&Value> = leases.iter().filter(|lease| is_fresh(lease, now)).collect();
-    let holder = |lease: &Value| format!("{} in {}", text(lease, "spec.holderIdentity"), text(lease, "metadata.namespace"));
+    let holder = |lease: &Value| {
+        format!(
+            "{} in {}",
+            text(lease, "spec.holderIdentity"),
+            text(lease, "metadata.namespace")
+        )
+    };
     match (&fresh[..], leases) {
         ([lease], _) => vec![Check::ok("D03", format!("{} leads", holder(lease)))],
         ([], []) => vec![
-            Check::new("D03", State::Stop, format!("no Lease {LEASE} in any namespace: no controller has ever led"))
-                .fix("kubectl get deployments -A | grep -e karpenter -e dovetail", "it only reads"),
+            Check::new(
+                "D03",
+                State::Stop,
+                format!("no Lease {LEASE} in any namespace: no controller has ever led"),
+            )
+            .fix(
+                "kubectl get deployments -A | grep -e karpenter -e dovetail",
+                "it only reads",
+            ),
         ],
         ([], [stale, ..]) => vec![
-            Check::new("D03", State::Stop, format!("nobody leads: {} has not renewed since {}", holder(stale), text(stale, "spec.renewTime")))
-                .fix("kubectl logs of the controller's pods say why", "it only reads"),
+            Check::new(
+                "D03",
+                State::Stop,
+                format!(
+                    "nobody leads: {} has not renewed since {}",
+                    holder(stale),
+                    text(stale, "spec.renewTime")
+                ),
+            )
+            .fix("kubectl logs of the controller's pods say why", "it only reads"),
         ],
         (several, _) => {
-            let mut check = Check::new("D04", State::Stop, format!("{} lead at once", counted(several.len(), "controller")));
+            let mut check = Check::new(
+                "D04",
+                State::Stop,
+                format!("{} lead at once", counted(several.len(), "controller")),
+            );
             check.proof = several.iter().map(|lease| holder(lease)).collect();
             vec![check.fix(
                 "kubectl scale deployment NAME -n NAMESPACE --replicas=0   on the one that is not meant",
@@ -183,9 +254,16 @@ fn skewed(here: Timestamp, there: Timestamp) -> Check {
     if skew.abs() <= SKEW {
         return Check::ok("D04", format!("this clock and the API server's agree ({told})"));
     }
-    Check::new("D04", State::Warn, format!("this clock differs from the API server's by {told}"))
-        .proof(format!("here {here}, there {there}"))
-        .fix("timedatectl status", "it only reads; leases and grace periods rely on clocks that agree")
+    Check::new(
+        "D04",
+        State::Warn,
+        format!("this clock differs from the API server's by {told}"),
+    )
+    .proof(format!("here {here}, there {there}"))
+    .fix(
+        "timedatectl status",
+        "it only reads; leases and grace periods rely on clocks that agree",
+    )
 }
 
 #[cfg(test)]
@@ -204,12 +282,18 @@ mod tests {
     }
 
     fn states(leases: &[&Value]) -> Vec<(&'static str, State)> {
-        held(leases, now()).iter().map(|check| (check.id, check.state)).collect()
+        held(leases, now())
+            .iter()
+            .map(|check| (check.id, check.state))
+            .collect()
     }
 
     #[test]
     fn one_fresh_lease_is_a_leader_and_two_are_two() {
-        let (fresh, other) = (lease("kube-system", "2026-11-16T15:41:55Z"), lease("karpenter", "2026-11-16T15:41:58Z"));
+        let (fresh, other) = (
+            lease("kube-system", "2026-11-16T15:41:55Z"),
+            lease("karpenter", "2026-11-16T15:41:58Z"),
+        );
         let stale = lease("karpenter", "2026-11-16T15:31:58Z");
         assert_eq!(states(&[&fresh, &stale]), [("D03", State::Ok)]);
         assert_eq!(states(&[&fresh, &other]), [("D04", State::Stop)]);

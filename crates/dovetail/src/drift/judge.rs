@@ -70,10 +70,13 @@ impl Fleet {
             }
             "NodeClaim" => {
                 let claim: Result<NodeClaim, _> = serde_json::from_value(value.clone());
-                self.claims.extend(claim.ok().filter(|claim| claim.node_pool().is_some()));
+                self.claims
+                    .extend(claim.ok().filter(|claim| claim.node_pool().is_some()));
             }
             "Pod" => {
-                let Ok(pod) = serde_json::from_value::<Pod>(value.clone()) else { return };
+                let Ok(pod) = serde_json::from_value::<Pod>(value.clone()) else {
+                    return;
+                };
                 if let Some(node) = pod.node_name.as_ref().filter(|_| pod.is_reschedulable()) {
                     *self.pods.entry(node.to_string()).or_default() += 1;
                 }
@@ -88,7 +91,9 @@ impl Fleet {
     /// The fleet as it is after manifests were applied, completed as the API server would.
     pub(super) fn with(&self, change: &Raw) -> Result<Self, Failure> {
         let definitions = api::crds::installation(&Provider::ALL);
-        let definitions = definitions.iter().filter_map(|definition| serde_json::to_value(definition).ok());
+        let definitions = definitions
+            .iter()
+            .filter_map(|definition| serde_json::to_value(definition).ok());
         let admission = simulator::Admission::new(definitions);
         let mut after = Self {
             pools: self.pools.clone(),
@@ -98,14 +103,21 @@ impl Fleet {
         let mut applied = 0;
         for document in &change.documents {
             let value = &document.value;
-            let is_ours = matches!(value["kind"].as_str(), Some("NodePool" | "EC2NodeClass" | "AKSNodeClass"));
+            let is_ours = matches!(
+                value["kind"].as_str(),
+                Some("NodePool" | "EC2NodeClass" | "AKSNodeClass")
+            );
             if !is_ours {
                 continue;
             }
             if let Some(objection) = admission.objections(value).into_iter().next() {
                 let name = value["metadata"]["name"].as_str().unwrap_or_default();
                 return Err(Failure::new(
-                    format!("{}: {} {name} would be rejected", document.source, value["kind"].as_str().unwrap_or_default()),
+                    format!(
+                        "{}: {} {name} would be rejected",
+                        document.source,
+                        value["kind"].as_str().unwrap_or_default()
+                    ),
                     format!("{}: {}", objection.field, objection.text),
                     "dovetail lint -f explains it",
                 ));
@@ -148,13 +160,21 @@ impl Fleet {
 
     /// How many pods would move with a claim's node.
     pub(super) fn pods_on(&self, claim: &NodeClaim) -> usize {
-        let node = claim.status.node_name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let node = claim
+            .status
+            .node_name
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         self.pods.get(&node).copied().unwrap_or(0)
     }
 
     /// How a claim has drifted today: by the controller's own word, or by what it would see.
     pub(super) fn drift(&self, claim: &NodeClaim) -> Option<Drift> {
-        if let Some(said) = claim.condition(DRIFTED).filter(|_| condition::holds(&claim.status.conditions, DRIFTED)) {
+        if let Some(said) = claim
+            .condition(DRIFTED)
+            .filter(|_| condition::holds(&claim.status.conditions, DRIFTED))
+        {
             return Some(Drift::new(&said.reason, &*said.message));
         }
         if !condition::holds(&claim.status.conditions, LAUNCHED) {
@@ -197,7 +217,10 @@ impl Fleet {
         let (was, is) = (before.pools.get(&name)?, self.pools.get(&name)?);
         let key = ("NodePool".to_owned(), name.clone());
         if pool_hash(before.written.get(&key)?) != pool_hash(self.written.get(&key)?) {
-            return Some(Drift::new("NodePoolDrifted", format!("template of NodePool {name} would change")));
+            return Some(Drift::new(
+                "NodePoolDrifted",
+                format!("template of NodePool {name} would change"),
+            ));
         }
         if let (Some(was), Some(is)) = (before.class_of(was), self.class_of(is)) {
             if class_hash(was) != class_hash(is) {
@@ -286,7 +309,10 @@ fn image_would_drift(class: &Value, claim: &NodeClaim) -> Option<Drift> {
     };
     (!terms.iter().any(keeps)).then(|| {
         let shown = if own_name.is_empty() { own } else { own_name };
-        Drift::new("AMIDrift", format!("runs {shown}, which the class would no longer select"))
+        Drift::new(
+            "AMIDrift",
+            format!("runs {shown}, which the class would no longer select"),
+        )
     })
 }
 

@@ -74,7 +74,8 @@ mod tests {
     use super::*;
 
     fn pool(budgets: serde_json::Value) -> NodePool {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {"disruption": {"budgets": budgets}}})).unwrap()
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {"disruption": {"budgets": budgets}}}))
+            .unwrap()
     }
 
     /// A Monday.
@@ -89,13 +90,23 @@ mod tests {
         let roll = plan(&pool(budgets), 11, 11, now(), SignedDuration::from_mins(15));
         let at = |text: &str| Some(text.parse().unwrap());
         assert_eq!(roll.starts_at, at("2026-11-21T07:00:00Z"));
-        assert_eq!((roll.waves, roll.at_a_time), (6, 2), "4 waves in the first window, 2 in the second");
+        assert_eq!(
+            (roll.waves, roll.at_a_time),
+            (6, 2),
+            "4 waves in the first window, 2 in the second"
+        );
         assert_eq!(roll.ends_at, at("2026-11-28T07:30:00Z"));
     }
 
     #[test]
     fn a_pool_that_never_opens_says_so() {
-        let roll = plan(&pool(json!([{"nodes": "0"}])), 3, 3, now(), SignedDuration::from_mins(15));
+        let roll = plan(
+            &pool(json!([{"nodes": "0"}])),
+            3,
+            3,
+            now(),
+            SignedDuration::from_mins(15),
+        );
         assert_eq!((roll.starts_at, roll.waves), (None, 0));
         assert_eq!(roll.closed.as_deref(), Some("no window for drift in 60 days"));
     }

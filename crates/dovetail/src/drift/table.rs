@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{PoolReport, Report};
-use crate::terminal::{Align, Role, Screen, Table, Cell, counted};
+use crate::terminal::{Align, Cell, Role, Screen, Table, counted};
 
 pub(super) fn render(report: &Report, screen: &Screen) -> String {
     if report.change.is_empty() {
@@ -23,7 +23,10 @@ fn reasons<'a>(pools: impl IntoIterator<Item = &'a PoolReport>) -> String {
     for node in pools.into_iter().flat_map(|pool| &pool.nodes) {
         *counts.entry(&node.why).or_default() += 1;
     }
-    let told: Vec<String> = counts.into_iter().map(|(why, count)| format!("{count} {why}")).collect();
+    let told: Vec<String> = counts
+        .into_iter()
+        .map(|(why, count)| format!("{count} {why}"))
+        .collect();
     told.join(", ")
 }
 
@@ -33,12 +36,22 @@ fn today(report: &Report, screen: &Screen) -> String {
         return format!("No node has drifted: {} looked at.\n", counted(report.nodes, "node"));
     }
     let mut table = Table::default();
-    for (title, align) in [("NODE", Align::Left), ("POOL", Align::Left), ("PODS", Align::Right), ("WHY", Align::Left), ("WHAT", Align::Left)] {
+    for (title, align) in [
+        ("NODE", Align::Left),
+        ("POOL", Align::Left),
+        ("PODS", Align::Right),
+        ("WHY", Align::Left),
+        ("WHAT", Align::Left),
+    ] {
         table.column(title, align);
     }
     for pool in &report.pools {
         for node in &pool.nodes {
-            let name = if node.node.is_empty() { &node.nodeclaim } else { &node.node };
+            let name = if node.node.is_empty() {
+                &node.nodeclaim
+            } else {
+                &node.node
+            };
             table.row(vec![
                 name.clone().into(),
                 pool.name.clone().into(),
@@ -49,14 +62,20 @@ fn today(report: &Report, screen: &Screen) -> String {
         }
     }
     let are = if drifted == 1 { "has" } else { "have" };
-    let first = format!("{drifted} of {} {are} drifted: {}.\n", counted(report.nodes, "node"), reasons(&report.pools));
+    let first = format!(
+        "{drifted} of {} {are} drifted: {}.\n",
+        counted(report.nodes, "node"),
+        reasons(&report.pools)
+    );
     format!("{first}{}{}", table.render(screen), times(report))
 }
 
 /// When the drifted nodes of each pool go.
 fn times(report: &Report) -> String {
     let pools = report.pools.iter().filter(|pool| !pool.nodes.is_empty());
-    pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool))).collect()
+    pools
+        .map(|pool| format!("roll    {}: {}\n", pool.name, when(pool)))
+        .collect()
 }
 
 fn when(pool: &PoolReport) -> String {
@@ -66,7 +85,9 @@ fn when(pool: &PoolReport) -> String {
     }
     let at = |time: jiff::Timestamp| time.strftime("%a %d %b %H:%M UTC").to_string();
     let starts = roll.starts_at.map(at).unwrap_or_default();
-    let ends = roll.ends_at.map_or("not within 60 days".to_owned(), |ends| format!("~{}", at(ends)));
+    let ends = roll
+        .ends_at
+        .map_or("not within 60 days".to_owned(), |ends| format!("~{}", at(ends)));
     format!(
         "from {starts}, {} at a time, {} of {} min (assumed), ends {ends}",
         roll.at_a_time,
@@ -114,9 +135,18 @@ fn preview(report: &Report, screen: &Screen) -> String {
         counted(pods, "pod"),
         reasons(&report.pools)
     );
-    let mut details: Vec<&str> = report.pools.iter().flat_map(|pool| &pool.nodes).map(|node| node.detail.as_str()).collect();
+    let mut details: Vec<&str> = report
+        .pools
+        .iter()
+        .flat_map(|pool| &pool.nodes)
+        .map(|node| node.detail.as_str())
+        .collect();
     details.sort_unstable();
     details.dedup();
-    let told: String = details.iter().take(4).map(|detail| format!("because  {detail}\n")).collect();
+    let told: String = details
+        .iter()
+        .take(4)
+        .map(|detail| format!("because  {detail}\n"))
+        .collect();
     format!("{first}{}{told}", table.render(screen))
 }

@@ -40,12 +40,23 @@ pub(super) fn findings(code: &str, report: &Report, screen: &Screen) -> String {
     if report.findings.is_empty() {
         return format!("{code} finds nothing in {}.\n", report.subject());
     }
-    report.findings.iter().map(|finding| full(finding, screen)).collect::<Vec<_>>().join("\n")
+    report
+        .findings
+        .iter()
+        .map(|finding| full(finding, screen))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn full(finding: &Finding, screen: &Screen) -> String {
     let severity = screen.paint(role(finding.severity), finding.severity.as_str());
-    let mut text = format!("{} {severity}  {}  {}  {}\n", finding.code, place(finding), finding.title, finding.text);
+    let mut text = format!(
+        "{} {severity}  {}  {}  {}\n",
+        finding.code,
+        place(finding),
+        finding.title,
+        finding.text
+    );
     let width = screen.text_width();
     text.push_str(&hanging("  why   ", &finding.why, width));
     match &finding.edit {

@@ -15,7 +15,10 @@ fn annotation(finding: &Finding) -> String {
     let line = finding.line.map_or(String::new(), |line| format!(",line={line}"));
     let title = property(&format!("{} {}", finding.code, finding.rule));
     let told = message(&format!("{}: {}\nfix: {}", finding.title, finding.text, finding.fix));
-    format!("::{level} file={}{line},title={title}::{told}\n", property(&finding.source))
+    format!(
+        "::{level} file={}{line},title={title}::{told}\n",
+        property(&finding.source)
+    )
 }
 
 /// What would end a message.

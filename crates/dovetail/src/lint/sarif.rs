@@ -28,7 +28,12 @@ fn level(severity: Severity) -> &'static str {
 }
 
 fn rule(rule: &::lint::Rule) -> Value {
-    let help = format!("{}.\n\nWhat mends it: {}. See {}.", rule.why, rule.fix, super::page_of(rule.code));
+    let help = format!(
+        "{}.\n\nWhat mends it: {}. See {}.",
+        rule.why,
+        rule.fix,
+        super::page_of(rule.code)
+    );
     json!({
         "id": rule.code,
         "name": rule.name,

@@ -57,15 +57,13 @@ pub(crate) fn of_cluster(place: &Whereabouts) -> anyhow::Result<Raw> {
 /// not list is told of.
 pub(crate) async fn listed(api: &Api, name: String) -> Result<Raw, Failure> {
     let source: Arc<str> = name.as_str().into();
-    let mut raw = Raw {
-        name,
-        ..Raw::default()
-    };
+    let mut raw = Raw { name, ..Raw::default() };
     for (api_version, kind) in KINDS {
         match api.pages(&Resource::new(api_version, kind)).await {
             Ok(pages) => {
                 let items = pages.iter().flat_map(|page| items(page, api_version, kind));
-                raw.documents.extend(items.map(|item| Document::without_lines(Arc::clone(&source), item)));
+                raw.documents
+                    .extend(items.map(|item| Document::without_lines(Arc::clone(&source), item)));
             }
             Err(error) if error.is_not_found() || error.is_missing_kind() => {}
             Err(error) if error.is_forbidden() => raw.gaps.push(format!("may not list {kind}: taken for none")),

@@ -102,7 +102,10 @@ impl Reading {
 }
 
 fn is_read(path: &Path) -> bool {
-    let extension = |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = |path: &Path| {
+        path.extension()
+            .map(|extension| extension.to_string_lossy().to_lowercase())
+    };
     match extension(path).as_deref() {
         Some("gz") => path.file_stem().is_some_and(|stem| is_read(Path::new(stem))),
         Some(extension) => READ.contains(&extension),

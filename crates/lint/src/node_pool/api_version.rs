@@ -27,8 +27,12 @@ pub(crate) fn old_api(world: &World) -> Vec<Found> {
     for (at, document) in world.documents.iter().enumerate() {
         let written = document.value["apiVersion"].as_str().unwrap_or_default();
         let kind = document.value["kind"].as_str().unwrap_or_default();
-        let Some((group, version)) = written.split_once('/') else { continue };
-        let Some((_, current)) = GROUPS.iter().find(|(known, _)| *known == group) else { continue };
+        let Some((group, version)) = written.split_once('/') else {
+            continue;
+        };
+        let Some((_, current)) = GROUPS.iter().find(|(known, _)| *known == group) else {
+            continue;
+        };
         if version == *current || OTHERWISE.contains(&(kind, version)) {
             continue;
         }
@@ -55,7 +59,9 @@ pub(crate) fn old_api(world: &World) -> Vec<Found> {
 fn converted(object: &Value, group: &str, current: &str) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
     if let Some((_, now)) = RENAMED.iter().find(|(before, _)| *before == kind) {
-        return format!("{kind} is {now} of {group}/{current} today; its fields have other names: see docs/lint/NP25.md");
+        return format!(
+            "{kind} is {now} of {group}/{current} today; its fields have other names: see docs/lint/NP25.md"
+        );
     }
     let mut object = object.clone();
     object["apiVersion"] = json!(format!("{group}/{current}"));
@@ -73,7 +79,9 @@ fn convert_node_pool(object: &mut Value) {
     if disruption["consolidationPolicy"] == "WhenUnderutilized" {
         disruption["consolidationPolicy"] = json!("WhenEmptyOrUnderutilized");
     }
-    let expires = disruption.as_object_mut().and_then(|fields| fields.remove("expireAfter"));
+    let expires = disruption
+        .as_object_mut()
+        .and_then(|fields| fields.remove("expireAfter"));
     if disruption.is_object() && disruption["consolidateAfter"].is_null() {
         disruption["consolidateAfter"] = json!("0s");
     }
@@ -106,7 +114,10 @@ fn convert_node_pool(object: &mut Value) {
 fn convert_node_class(object: &mut Value) {
     let spec = &mut object["spec"];
     let family = spec["amiFamily"].as_str().unwrap_or_default().to_lowercase();
-    let is_named = matches!(family.as_str(), "al2" | "al2023" | "bottlerocket" | "windows2019" | "windows2022");
+    let is_named = matches!(
+        family.as_str(),
+        "al2" | "al2023" | "bottlerocket" | "windows2019" | "windows2022"
+    );
     if is_named && spec["amiSelectorTerms"].is_null() {
         spec["amiSelectorTerms"] = json!([{ "alias": format!("{family}@latest") }]);
         if let Some(fields) = spec.as_object_mut() {

@@ -58,12 +58,16 @@ pub(crate) fn restricted_label(world: &World) -> Vec<Found> {
         let template = &pool.pool.spec.template;
         for (key, _) in template.metadata.labels.iter() {
             if rules.is_restricted(key) || **key == *api::labels::NODEPOOL {
-                let text = format!("label {key} is in a domain the controller keeps for itself: the NodePool is rejected");
+                let text =
+                    format!("label {key} is in a domain the controller keeps for itself: the NodePool is rejected");
                 let path = format!("spec.template.metadata.labels.{key}");
                 found.push(Found::new(pool.document, path, text).fix("a label in a domain of your own"));
             }
         }
-        let taints = [("taints", &template.spec.taints), ("startupTaints", &template.spec.startup_taints)];
+        let taints = [
+            ("taints", &template.spec.taints),
+            ("startupTaints", &template.spec.startup_taints),
+        ];
         for (field, taints) in taints {
             for (at, taint) in taints.iter().enumerate() {
                 let is_ours = domain(&taint.key) == api::karpenter::GROUP;

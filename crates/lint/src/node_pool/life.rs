@@ -23,7 +23,9 @@ pub(crate) fn churn(world: &World) -> Vec<Found> {
         let is_eager = matches!(policy, "WhenEmptyOrUnderutilized" | "");
         let after = disruption.consolidate_after.as_ref()?.span()?;
         (is_eager && after.to_signed() < CALM).then(|| {
-            let spelled = world.value(pool.document)["spec"]["disruption"]["consolidateAfter"].as_str().unwrap_or("0s");
+            let spelled = world.value(pool.document)["spec"]["disruption"]["consolidateAfter"]
+                .as_str()
+                .unwrap_or("0s");
             let text = format!("WhenEmptyOrUnderutilized after {spelled}: rollouts end in moves; Balanced, 5m");
             Found::new(pool.document, "spec.disruption.consolidateAfter", text)
                 .fix("consolidateAfter: 5m, and consolidationPolicy: Balanced, which weighs what a move disturbs")
@@ -69,12 +71,20 @@ pub(crate) fn startup_taint(world: &World) -> Vec<Found> {
                 let is_same = |other: &model::object::Taint| other.key == taint.key && other.effect == taint.effect;
                 is_old && node.spec.taints.iter().any(is_same)
             };
-            let nodes: Vec<_> = world.nodes_of(pool).filter(keeps).map(|node| &*node.metadata.name).collect();
+            let nodes: Vec<_> = world
+                .nodes_of(pool)
+                .filter(keeps)
+                .map(|node| &*node.metadata.name)
+                .collect();
             if let Some(first) = nodes.first() {
                 let text = format!(
-                    "nothing removes startupTaint {}: {} of its nodes have it for more than 15 minutes, {first} first",
+                    "nothing removes startupTaint {}: {first}{} had it for more than 15 minutes",
                     taint.key,
-                    nodes.len()
+                    if nodes.len() == 1 {
+                        " has".to_owned()
+                    } else {
+                        format!(" and {} more have", nodes.len() - 1)
+                    }
                 );
                 let path = format!("spec.template.spec.startupTaints[{at}]");
                 found.push(Found::new(pool.document, path, text));
@@ -91,13 +101,20 @@ pub(crate) fn no_grace_limit(world: &World) -> Vec<Found> {
         }
         let nodes: Vec<_> = world.nodes_of(pool).map(|node| &*node.metadata.name).collect();
         let holds = |pod: &&model::object::Pod| {
-            let is_here = pod.node_name.as_ref().is_some_and(|node| nodes.contains(&node.as_str()));
+            let is_here = pod
+                .node_name
+                .as_ref()
+                .is_some_and(|node| nodes.contains(&node.as_str()));
             is_here && pod.is_active() && pod.protection(world.now) == Protection::Always
         };
         let mut held = world.pods.iter().map(AsRef::as_ref).filter(holds);
         let first = held.next()?;
         let more = held.count();
-        let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let others = if more == 0 {
+            String::new()
+        } else {
+            format!(" and {more} more")
+        };
         let text = format!(
             "no terminationGracePeriod, and pod {}/{}{others} may not be moved: a drain here has no end",
             first.metadata.namespace, first.metadata.name
@@ -114,6 +131,9 @@ impl World {
     /// The nodes of a pool.
     pub(crate) fn nodes_of<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = &'a Node> {
         let nodes = self.nodes.iter().map(AsRef::as_ref);
-        nodes.filter(move |node: &&Node| node.node_pool().is_some_and(|of| *of.as_str() == *pool.pool.metadata.name))
+        nodes.filter(move |node: &&Node| {
+            node.node_pool()
+                .is_some_and(|of| *of.as_str() == *pool.pool.metadata.name)
+        })
     }
 }

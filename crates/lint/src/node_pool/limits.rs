@@ -1,10 +1,12 @@
 //! How much a NodePool may hold: NP01 limit-near, NP02 no-limits, NP03 limit-partial.
 
-use model::quantity::Quantity;
+use api::labels::{aws, azure};
+use model::{instance_type::InstanceType, quantity::Quantity};
 use serde_json::Value;
 
 use crate::{
     finding::Found,
+    supply::value,
     world::{Pool, World},
 };
 
@@ -28,7 +30,10 @@ pub(crate) fn limit_near(world: &World) -> Vec<Found> {
                 format!("limits.{} is {percent}% used: {now} of {limit}", name.as_str())
             };
             let found = Found::new(pool.document, path, text)
-                .fix(format!("raise limits.{} to {raised}, a quarter above what is used", name.as_str()))
+                .fix(format!(
+                    "raise limits.{} to {raised}, a quarter above what is used",
+                    name.as_str()
+                ))
                 .replacing(limit, raised.to_string());
             (percent >= NEAR_PERCENT).then_some(found)
         });
@@ -53,12 +58,25 @@ fn raised(used: Quantity) -> Quantity {
 }
 
 pub(crate) fn no_limits(world: &World) -> Vec<Found> {
-    let pools = world.pools.iter().filter(|pool| pool.pool.spec.limits.is_empty() && !pool.pool.is_static());
+    let pools = world
+        .pools
+        .iter()
+        .filter(|pool| pool.pool.spec.limits.is_empty() && !pool.pool.is_static());
     let found = pools.map(|pool| {
         let text = "no limits: nothing stops a runaway Deployment from buying nodes";
         Found::new(pool.document, "spec", text).fix("spec.limits with cpu and memory, a third above the largest need")
     });
     found.collect()
+}
+
+/// What a machine has by its label: the hypervisor's part is sold along with it.
+fn mebibytes(world: &World, pool: &Pool, entry: &InstanceType) -> Option<i64> {
+    let vocabulary = &world.supply(pool)?.vocabulary;
+    let labels = [aws::INSTANCE_MEMORY, azure::SKU_MEMORY];
+    let said = labels
+        .into_iter()
+        .find_map(|label| value(entry, label, vocabulary)?.parse().ok());
+    Some(said.unwrap_or_else(|| entry.capacity.amount("memory").value() >> 20))
 }
 
 pub(crate) fn limit_partial(world: &World) -> Vec<Found> {
@@ -68,8 +86,8 @@ pub(crate) fn limit_partial(world: &World) -> Vec<Found> {
     };
     let found = world.pools.iter().filter(is_partial).map(|pool| {
         let most = world.left(pool).into_iter().filter_map(|entry| {
-            let (cpu, memory) = (entry.capacity.amount("cpu").value(), entry.capacity.amount("memory").value());
-            (cpu > 0).then(|| (memory >> 20) / cpu)
+            let (cpu, memory) = (entry.capacity.amount("cpu").value(), mebibytes(world, pool, entry)?);
+            (cpu > 0).then(|| memory / cpu)
         });
         let cpu = pool.pool.spec.limits.amount("cpu").value();
         let (detail, suggestion) = match most.max() {
@@ -79,9 +97,15 @@ pub(crate) fn limit_partial(world: &World) -> Vec<Found> {
             }
             None => (String::new(), cpu * 8),
         };
-        Found::new(pool.document, "spec.limits.cpu", format!("limits.cpu without limits.memory{detail}"))
-            .fix(format!("limits.memory: {suggestion}Gi is what {cpu} vCPU come to at most; less if pods need less"))
-            .adding(format!("memory: {suggestion}Gi"))
+        Found::new(
+            pool.document,
+            "spec.limits.cpu",
+            format!("limits.cpu without limits.memory{detail}"),
+        )
+        .fix(format!(
+            "limits.memory: {suggestion}Gi is what {cpu} vCPU come to at most; less if pods need less"
+        ))
+        .adding(format!("memory: {suggestion}Gi"))
     });
     found.collect()
 }

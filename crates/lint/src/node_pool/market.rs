@@ -34,11 +34,19 @@ pub(crate) fn spot_only(world: &World) -> Vec<Found> {
         taints(other).all(|taint| known.contains(&taint))
     };
     let has_other_way = |pool: &Pool| {
-        let others = || world.pools.iter().filter(|other| other.document != pool.document && takes(other, pool));
+        let others = || {
+            world
+                .pools
+                .iter()
+                .filter(|other| other.document != pool.document && takes(other, pool))
+        };
         let is_dedicated = taints(pool).next().is_some();
         (is_dedicated && others().next().is_some()) || others().any(|other| !is_spot_only(other))
     };
-    let pools = world.pools.iter().filter(|pool| is_spot_only(pool) && !has_other_way(pool));
+    let pools = world
+        .pools
+        .iter()
+        .filter(|pool| is_spot_only(pool) && !has_other_way(pool));
     let found = pools.map(|pool| {
         let path = values_at(pool, CAPACITY_TYPE);
         let text = "spot only: when spot is out nothing runs; add on-demand, spot stays first";
@@ -70,10 +78,19 @@ pub(crate) fn few_types(world: &World) -> Vec<Found> {
         }
         let left = world.left(pool);
         let is_few = !left.is_empty() && left.len() < ENOUGH_TYPES && supply.types.len() > ENOUGH_TYPES;
-        let machines = [api::labels::INSTANCE_TYPE, aws::INSTANCE_FAMILY, aws::INSTANCE_SIZE, azure::SKU_NAME];
+        let machines = [
+            api::labels::INSTANCE_TYPE,
+            aws::INSTANCE_FAMILY,
+            aws::INSTANCE_SIZE,
+            azure::SKU_NAME,
+        ];
         let blamed = machines.into_iter().find(|key| position(&pool.pool, key).is_some());
         let path = blamed.map_or_else(|| REQUIREMENTS.to_owned(), |key| values_at(pool, key));
-        let types = if left.len() == 1 { "1 type" } else { &format!("{} types", left.len()) };
+        let types = if left.len() == 1 {
+            "1 type"
+        } else {
+            &format!("{} types", left.len())
+        };
         let text = format!("{types} on spot: one stock-out stops the pool, spot-to-spot moves need {ENOUGH_TYPES}");
         is_few.then(|| Found::new(pool.document, path, text))
     };
@@ -81,18 +98,28 @@ pub(crate) fn few_types(world: &World) -> Vec<Found> {
 }
 
 /// Categories of machines for no special purpose: those of which another would do.
-const GENERAL: [(&str, &[&str]); 2] = [(aws::INSTANCE_CATEGORY, &["c", "m", "r"]), (azure::SKU_FAMILY, &["D", "E", "F"])];
+const GENERAL: [(&str, &[&str]); 2] = [
+    (aws::INSTANCE_CATEGORY, &["c", "m", "r"]),
+    (azure::SKU_FAMILY, &["D", "E", "F"]),
+];
 
 pub(crate) fn one_category(world: &World) -> Vec<Found> {
     let one = |pool: &Pool| {
         let supply = world.supply(pool)?;
-        let (key, general) = GENERAL.into_iter().find(|(key, _)| position(&pool.pool, key).is_some())?;
+        let (key, general) = GENERAL
+            .into_iter()
+            .find(|(key, _)| position(&pool.pool, key).is_some())?;
         let left = world.left(pool);
-        let categories: BTreeSet<_> = left.iter().filter_map(|entry| value(entry, key, &supply.vocabulary)).collect();
+        let categories: BTreeSet<_> = left
+            .iter()
+            .filter_map(|entry| value(entry, key, &supply.vocabulary))
+            .collect();
         let [category] = categories.into_iter().collect::<Vec<_>>()[..] else {
             return None;
         };
-        let other = general.iter().find(|other| **other != category && **other != "r" && **other != "F")?;
+        let other = general
+            .iter()
+            .find(|other| **other != category && **other != "r" && **other != "F")?;
         general.contains(&category).then(|| {
             let text = format!("category {category} only: {other} would open more markets to the same pods");
             Found::new(pool.document, values_at(pool, key), text)

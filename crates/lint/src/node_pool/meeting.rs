@@ -35,7 +35,9 @@ pub(crate) fn overlap(world: &World) -> Vec<Found> {
 fn is_same_to_pods(one: &Pool, other: &Pool) -> bool {
     let taints = |pool: &Pool| -> BTreeSet<_> {
         let taints = pool.pool.spec.template.spec.taints.iter();
-        taints.map(|taint| (taint.key.clone(), taint.value.clone(), taint.effect.clone())).collect()
+        taints
+            .map(|taint| (taint.key.clone(), taint.value.clone(), taint.effect.clone()))
+            .collect()
     };
     let weight = |pool: &Pool| pool.pool.spec.weight.unwrap_or(0);
     one.source == other.source && taints(one) == taints(other) && weight(one) == weight(other)
@@ -54,10 +56,7 @@ fn shared_types(world: &World, one: &Pool, other: &Pool) -> usize {
 }
 
 /// Requirements and labels, without the pool's own name.
-fn pool_requirements(
-    pool: &Pool,
-    vocabulary: &mut model::vocabulary::Vocabulary,
-) -> model::requirement::Requirements {
+fn pool_requirements(pool: &Pool, vocabulary: &mut model::vocabulary::Vocabulary) -> model::requirement::Requirements {
     let template = &pool.pool.spec.template;
     let mut requirements =
         model::requirement::Requirements::from_specs(&specs(&template.spec.requirements), vocabulary);
@@ -75,7 +74,12 @@ pub(crate) fn taint_untolerated(world: &World) -> Vec<Found> {
     let workloads = world.workloads.iter().filter(|workload| workload.kind != "DaemonSet");
     let tolerations: Vec<Vec<_>> = workloads
         .map(|workload| workload.spec.tolerations.iter().map(Toleration::view).collect())
-        .chain(world.pods.iter().map(|pod| pod.spec.tolerations.iter().map(Toleration::view).collect()))
+        .chain(
+            world
+                .pods
+                .iter()
+                .map(|pod| pod.spec.tolerations.iter().map(Toleration::view).collect()),
+        )
         .collect();
     if tolerations.is_empty() {
         return found;
@@ -86,7 +90,11 @@ pub(crate) fn taint_untolerated(world: &World) -> Vec<Found> {
             let is_tolerated = tolerations.iter().any(|some| taint.view().is_tolerated_by(some));
             if is_hard && !is_tolerated {
                 let text = format!("no workload tolerates {}: the pool stays empty", taint.view());
-                found.push(Found::new(pool.document, format!("spec.template.spec.taints[{at}]"), text));
+                found.push(Found::new(
+                    pool.document,
+                    format!("spec.template.spec.taints[{at}]"),
+                    text,
+                ));
             }
         }
     }

@@ -69,14 +69,17 @@ fn comparison(
     vocabulary: &Vocabulary,
 ) -> Option<String> {
     let price = |entry: &InstanceType| -> Option<Price> {
-        let offerings = entry.offerings.iter().filter(|offering| offering.is_compatible(open, vocabulary));
+        let offerings = entry
+            .offerings
+            .iter()
+            .filter(|offering| offering.is_compatible(open, vocabulary));
         offerings.map(|offering| offering.price).max()
     };
     let cheapest = |types: &[&InstanceType], cores: i64, gib: i64| {
         let same = types.iter().filter(|entry| {
-            let memory = entry.capacity.amount("memory").value() as f64 / f64::from(1 << 30);
             // The table keeps a part of the memory for the hypervisor.
-            entry.capacity.amount("cpu").value() == cores && (0.85..=1.0).contains(&(memory / gib as f64))
+            let percent = (entry.capacity.amount("memory").value() >> 20) * 100 / (gib << 10);
+            entry.capacity.amount("cpu").value() == cores && (85..=100).contains(&percent)
         });
         same.filter_map(|entry| Some((price(entry)?, entry.name.clone()))).min()
     };
@@ -103,7 +106,8 @@ pub(crate) fn old_generation(world: &World) -> Vec<Found> {
         if names_machines(&pool.pool) {
             return None;
         }
-        let generation = |entry: &InstanceType| value(entry, aws::INSTANCE_GENERATION, &supply.vocabulary)?.parse().ok();
+        let generation =
+            |entry: &InstanceType| value(entry, aws::INSTANCE_GENERATION, &supply.vocabulary)?.parse().ok();
         let is_old = |entry: &&InstanceType| generation(entry).is_some_and(|number: u32| number <= OLD);
         let old: Vec<_> = world.left(pool).into_iter().filter(is_old).collect();
         let families: BTreeSet<_> = old
@@ -171,8 +175,12 @@ pub(crate) fn no_type_left(world: &World) -> Vec<Found> {
         relaxed.retain(|(count, ..)| *count > 0);
         relaxed.sort_by_key(|(count, at, _)| (std::cmp::Reverse(*count), *at));
         let found = match relaxed.first() {
-            None => Found::new(pool.document, REQUIREMENTS, "its requirements leave no instance type at all")
-                .fix("relax more than one requirement: no single one is to blame"),
+            None => Found::new(
+                pool.document,
+                REQUIREMENTS,
+                "its requirements leave no instance type at all",
+            )
+            .fix("relax more than one requirement: no single one is to blame"),
             Some((count, at, blamed)) => {
                 let said = format!("{} {} {}", blamed.key, blamed.operator, blamed.values.join(", "));
                 let text = format!("its requirements leave no instance type; without {said} there are {count}");

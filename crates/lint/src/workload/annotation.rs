@@ -30,7 +30,9 @@ pub(crate) fn hold_forever(world: &World) -> Vec<Found> {
         };
         let text = format!("{DO_NOT_DISRUPT}: \"true\" {holds}");
         Found::new(workload.document, at(workload), text)
-            .fix(format!("{DO_NOT_DISRUPT}: \"4h\", as long as a pod must be left alone after its start"))
+            .fix(format!(
+                "{DO_NOT_DISRUPT}: \"4h\", as long as a pod must be left alone after its start"
+            ))
             .replacing("\"true\"", "\"4h\"")
     });
     found.collect()

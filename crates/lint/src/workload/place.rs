@@ -1,5 +1,7 @@
 //! Where pods may go: WL03 selector-unknown, WL04 fits-nothing, WL05 soft-rule-cost.
 
+use std::borrow::Cow;
+
 use api::labels::domain;
 use model::{
     instance_type::InstanceType,
@@ -21,13 +23,23 @@ pub(crate) struct Place<'a> {
     pub(crate) types: Vec<&'a InstanceType>,
     /// What both ask of a node.
     pub(crate) both: Requirements,
-    pub(crate) vocabulary: Vocabulary,
+    pub(crate) vocabulary: Cow<'a, Vocabulary>,
 }
 
 /// Labels of nodes that no NodePool makes: those of node groups, and of one node.
 fn is_of_others(key: &str) -> bool {
-    let domains = ["eks.amazonaws.com", "alpha.eksctl.io", "node-role.kubernetes.io", "cloud.google.com"];
-    let keys = ["agentpool", "kubernetes.io/hostname", "kubernetes.azure.com/agentpool", "kubernetes.azure.com/mode"];
+    let domains = [
+        "eks.amazonaws.com",
+        "alpha.eksctl.io",
+        "node-role.kubernetes.io",
+        "cloud.google.com",
+    ];
+    let keys = [
+        "agentpool",
+        "kubernetes.io/hostname",
+        "kubernetes.azure.com/agentpool",
+        "kubernetes.azure.com/mode",
+    ];
     domains.contains(&domain(key)) || keys.contains(&key)
 }
 
@@ -35,7 +47,10 @@ impl World {
     /// The pods of a workload, by the labels of its template.
     pub(crate) fn pods_of(&self, workload: &Workload) -> Vec<&Pod> {
         let is_its = |pod: &&Pod| {
-            let has_labels = workload.labels.iter().all(|(key, value)| pod.metadata.labels.get(key) == Some(value));
+            let has_labels = workload
+                .labels
+                .iter()
+                .all(|(key, value)| pod.metadata.labels.get(key) == Some(value));
             *pod.metadata.namespace == *workload.namespace && !workload.labels.is_empty() && has_labels
         };
         self.pods.iter().map(AsRef::as_ref).filter(is_its).collect()
@@ -58,6 +73,16 @@ impl World {
     /// A pool as a place for a workload, whatever its taints.
     fn place<'a>(&'a self, workload: &Workload, pool: &'a Pool) -> Option<Place<'a>> {
         let supply = self.supply(pool)?;
+        if workload.spec.node_selector.is_empty() && required_terms(workload).is_empty() {
+            // Most pods take any node, and there are many of them.
+            let types = self.left(pool);
+            return (!types.is_empty()).then(|| Place {
+                pool,
+                types,
+                both: pool.requirements.clone(),
+                vocabulary: Cow::Borrowed(&supply.vocabulary),
+            });
+        }
         let mut vocabulary = supply.vocabulary.clone();
         alternatives(workload, &mut vocabulary)
             .into_iter()
@@ -66,7 +91,7 @@ impl World {
                 pool,
                 types,
                 both,
-                vocabulary,
+                vocabulary: Cow::Owned(vocabulary),
             })
     }
 
@@ -99,10 +124,7 @@ fn meet<'a>(
     }
     let mut both = pool.requirements.clone();
     both.add_all(wanted, vocabulary);
-    let admits = |entry: &&InstanceType| {
-        entry.requirements.intersects(&both, vocabulary) && entry.is_available_for(&both, vocabulary)
-    };
-    let types: Vec<_> = supply.types.iter().filter(admits).collect();
+    let types: Vec<_> = supply.left(&both, vocabulary).collect();
     (!types.is_empty()).then_some((both, types))
 }
 
@@ -128,7 +150,9 @@ fn alternatives(workload: &Workload, vocabulary: &mut Vocabulary) -> Vec<Require
 fn required_terms(workload: &Workload) -> Vec<NodeSelectorTerm> {
     let affinity = workload.spec.affinity.as_ref();
     let required = affinity.and_then(|affinity| affinity.node_affinity.as_ref()?.required.as_ref());
-    required.map(|required| required.node_selector_terms.to_vec()).unwrap_or_default()
+    required
+        .map(|required| required.node_selector_terms.to_vec())
+        .unwrap_or_default()
 }
 
 /// The keys a workload selects by, with the path of each.
@@ -175,7 +199,11 @@ fn unmet(world: &World, workload: &Workload, keys: &[(String, String, String)]) 
             let Some(supply) = world.supply(pool) else { return false };
             let mut vocabulary = supply.vocabulary.clone();
             let values: Vec<&str> = value.split(", ").filter(|value| !value.is_empty()).collect();
-            let operator = if values.is_empty() { Operator::Exists } else { Operator::In };
+            let operator = if values.is_empty() {
+                Operator::Exists
+            } else {
+                Operator::In
+            };
             let mut wanted = Requirements::default();
             let requirement = Requirement::parse(key, operator, values, &mut vocabulary);
             wanted.add(requirement, &vocabulary);
@@ -184,9 +212,12 @@ fn unmet(world: &World, workload: &Workload, keys: &[(String, String, String)]) 
     };
     let blamed = keys.iter().find(|(key, value, _)| !meets_alone(key, value));
     let Some((key, value, path)) = blamed else {
-        let (key, _, path) = &keys[0];
-        let text = format!("no NodePool meets all it selects by together ({key} and others): its pods wait for ever");
-        return Found::new(workload.document, path, text);
+        let all: Vec<&str> = keys.iter().map(|(key, ..)| key.as_str()).collect();
+        let text = format!(
+            "no NodePool meets all it selects by together ({}): its pods wait for ever",
+            all.join(", ")
+        );
+        return Found::new(workload.document, workload.path("spec"), text);
     };
     let known = world.pools.iter().flat_map(|pool| {
         let labels = pool.pool.spec.template.metadata.labels.iter().map(|(key, _)| &**key);
@@ -195,14 +226,23 @@ fn unmet(world: &World, workload: &Workload, keys: &[(String, String, String)]) 
     let meant = nearest(key, known);
     let is_in_selector = path.contains("nodeSelector.");
     let what = if is_in_selector { "nodeSelector" } else { "affinity" };
-    let said = if value.is_empty() { key.clone() } else { format!("{key}: {value}") };
+    let said = if value.is_empty() {
+        key.clone()
+    } else {
+        format!("{key}: {value}")
+    };
     let text = format!("{what} {said}: no NodePool sets it, its pods wait for ever");
     let is_capacity = key == "node-type" || key.ends_with("/lifecycle") || key.ends_with("capacityType");
     let fix = match meant {
-        Some(meant) => format!("{meant} may be meant; or the label {key} in a NodePool's spec.template.metadata.labels"),
+        Some(meant) => {
+            format!("{meant} may be meant; or the label {key} in a NodePool's spec.template.metadata.labels")
+        }
         None if is_capacity && matches!(value.as_str(), "spot" | "SPOT" | "on-demand" | "ON_DEMAND") => {
             let kind = value.to_lowercase().replace('_', "-");
-            format!("{}: {kind}, which every node of Karpenter has", api::labels::CAPACITY_TYPE)
+            format!(
+                "{}: {kind}, which every node of Karpenter has",
+                api::labels::CAPACITY_TYPE
+            )
         }
         None => format!("the label {key} in spec.template.metadata.labels of the NodePool it is meant for"),
     };
@@ -219,9 +259,16 @@ pub(crate) fn fits_nothing(world: &World) -> Vec<Found> {
         }
         let fits = |place: &Place<'_>| place.types.iter().any(|entry| requests.fits(&entry.allocatable()));
         if !places.iter().any(fits) {
-            let asks: Vec<String> = requests.iter().map(|(name, amount)| format!("{amount} {}", name.as_str())).collect();
+            let asks: Vec<String> = requests
+                .iter()
+                .map(|(name, amount)| format!("{amount} {}", name.as_str()))
+                .collect();
             let pools: Vec<&str> = places.iter().map(|place| &*place.pool.pool.metadata.name).collect();
-            let text = format!("asks for {}, more than any type that {} may launch has", asks.join(", "), pools.join(", "));
+            let text = format!(
+                "asks for {}, more than any type that {} may launch has",
+                asks.join(", "),
+                pools.join(", ")
+            );
             found.push(Found::new(workload.document, workload.path("spec.containers"), text));
             continue;
         }

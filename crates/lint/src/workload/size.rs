@@ -14,9 +14,18 @@ pub(crate) fn no_requests(world: &World) -> Vec<Found> {
             let text = "no containers in this manifest, so no requests: counted as 0";
             found.push(Found::new(workload.document, workload.path("spec"), text));
         }
-        let Some((path, _)) = workload.without_requests.first() else { continue };
-        let names: Vec<_> = workload.without_requests.iter().map(|(_, name)| name.as_str()).collect();
-        let text = format!("no cpu or memory request of container {}: counted as 0, nodes overfill", names.join(", "));
+        let Some((path, _)) = workload.without_requests.first() else {
+            continue;
+        };
+        let names: Vec<_> = workload
+            .without_requests
+            .iter()
+            .map(|(_, name)| name.as_str())
+            .collect();
+        let text = format!(
+            "no cpu or memory request of container {}: counted as 0, nodes overfill",
+            names.join(", ")
+        );
         found.push(Found::new(workload.document, path, text));
     }
     found
@@ -26,14 +35,17 @@ impl World {
     /// What a scaler scales, if it is among the objects.
     pub(crate) fn target_of(&self, scaler: &Scaler) -> Option<&Workload> {
         let (kind, name) = &scaler.target;
-        self.workloads.iter().find(|workload| {
-            workload.kind == *kind && workload.name == *name && workload.namespace == scaler.namespace
-        })
+        self.workloads
+            .iter()
+            .find(|workload| workload.kind == *kind && workload.name == *name && workload.namespace == scaler.namespace)
     }
 
     /// What scales a workload.
     pub(crate) fn scaler_of(&self, workload: &Workload) -> Option<&Scaler> {
-        let is_its = |scaler: &&Scaler| self.target_of(scaler).is_some_and(|target| target.document == workload.document);
+        let is_its = |scaler: &&Scaler| {
+            self.target_of(scaler)
+                .is_some_and(|target| target.document == workload.document)
+        };
         self.scalers.iter().find(is_its)
     }
 }
@@ -59,8 +71,13 @@ pub(crate) fn scaler_over_limit(world: &World) -> Vec<Found> {
         for name in [ResourceName::Cpu, ResourceName::Memory] {
             let one = target.spec.resources().requests().amount(name.as_str());
             let all = Quantity::from_nanos(one.nanos() * i128::from(scaler.most), one.format());
-            let limits: Option<Vec<Quantity>> = pools.iter().map(|pool| pool.pool.spec.limits.get(name.as_str())).collect();
-            let Some(limits) = limits.filter(|limits| !limits.is_empty()) else { continue };
+            let limits: Option<Vec<Quantity>> = pools
+                .iter()
+                .map(|pool| pool.pool.spec.limits.get(name.as_str()))
+                .collect();
+            let Some(limits) = limits.filter(|limits| !limits.is_empty()) else {
+                continue;
+            };
             let limit: i128 = limits.iter().map(|limit| limit.nanos()).sum();
             if all.nanos() > limit {
                 let limit = Quantity::from_nanos(limit, one.format());

@@ -37,7 +37,9 @@ fn notice(source: Source) -> Option<i64> {
 pub(crate) fn grace_too_long(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
     for workload in world.workloads.iter().filter(|workload| workload.kind != "DaemonSet") {
-        let Some(grace) = workload.spec.termination_grace_period_seconds else { continue };
+        let Some(grace) = workload.spec.termination_grace_period_seconds else {
+            continue;
+        };
         if grace <= 30 || workload.is_fragment() {
             continue;
         }
@@ -49,10 +51,15 @@ pub(crate) fn grace_too_long(world: &World) -> Vec<Found> {
         });
         if let Some((notice, pool)) = short {
             let path = workload.path("spec.terminationGracePeriodSeconds");
-            let text = format!("terminationGracePeriodSeconds {grace} on spot of nodepool/{pool}, which gives {notice} s notice");
+            let text = format!(
+                "terminationGracePeriodSeconds {grace} on spot of nodepool/{pool}, which gives {notice} s notice"
+            );
             found.push(
                 Found::new(workload.document, path, text)
-                    .fix(format!("{notice} s at most, or on-demand: nodeSelector {}: on-demand", api::labels::CAPACITY_TYPE))
+                    .fix(format!(
+                        "{notice} s at most, or on-demand: nodeSelector {}: on-demand",
+                        api::labels::CAPACITY_TYPE
+                    ))
                     .replacing(grace.to_string(), notice.to_string()),
             );
         }

@@ -69,8 +69,8 @@ fn helmfile(value: &Value) -> Vec<Install> {
     let ours = releases.filter(|(_, release)| release["chart"].as_str().is_some_and(is_ours));
     ours.map(|(number, release)| {
         let at = format!("releases[{number}]");
-        let inline = release["values"].as_array().into_iter().flatten().enumerate();
-        let inline = inline.filter(|(_, values)| values.is_object()).next();
+        let mut inline = release["values"].as_array().into_iter().flatten().enumerate();
+        let inline = inline.find(|(_, values)| values.is_object());
         let mut install = match inline {
             Some((number, values)) => of_values(values, &format!("{at}.values[{number}]")),
             None => Install {
@@ -122,18 +122,13 @@ fn deployment(value: &Value) -> Option<Install> {
         path.ends_with("karpenter/controller") || path.rsplit('/').next().is_some_and(|name| name == "dovetail")
     };
     let container = containers.iter().find(is_controller)?;
-    let env = container["env"].as_array().into_iter().flatten();
-    let queue = env
-        .filter(|one| one["name"] == "INTERRUPTION_QUEUE")
-        .map(|one| match one["value"].as_str() {
-            Some(value) => value.to_owned(),
-            // It comes from elsewhere.
-            None => "?".to_owned(),
-        })
-        .next();
-    let arguments = container["args"].as_array().into_iter().flatten();
-    let flag = arguments.filter_map(|argument| argument.as_str()?.strip_prefix("--interruption-queue="));
-    let flag = flag.map(str::to_owned).next();
+    let mut env = container["env"].as_array().into_iter().flatten();
+    let queue = env.find(|one| one["name"] == "INTERRUPTION_QUEUE");
+    // A value that comes from elsewhere is some value.
+    let queue = queue.map(|one| one["value"].as_str().unwrap_or("?").to_owned());
+    let mut arguments = container["args"].as_array().into_iter().flatten();
+    let flag = arguments.find_map(|argument| argument.as_str()?.strip_prefix("--interruption-queue="));
+    let flag = flag.map(str::to_owned);
     let metadata = &value["metadata"];
     let version = &metadata["labels"]["app.kubernetes.io/version"];
     let required = &pod["affinity"];
@@ -160,17 +155,29 @@ fn keeps_off(affinity: &Value) -> bool {
         let is_group = matches!(expression["operator"].as_str(), Some("In" | "Exists"));
         is_pool || (is_group && is_of_a_group(expression["key"].as_str().unwrap_or_default()))
     };
-    let narrow = |term: &Value| term["matchExpressions"].as_array().is_some_and(|all| all.iter().any(narrows));
+    let narrow = |term: &Value| {
+        term["matchExpressions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(narrows))
+    };
     !terms.is_empty() && terms.iter().all(narrow)
 }
 
 fn selects(selector: &Value) -> bool {
-    selector.as_object().is_some_and(|labels| labels.keys().any(|key| is_of_a_group(key)))
+    selector
+        .as_object()
+        .is_some_and(|labels| labels.keys().any(|key| is_of_a_group(key)))
 }
 
 /// Any label but those that nodes of every kind have.
 fn is_of_a_group(key: &str) -> bool {
-    !["kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"].contains(&key)
+    ![
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    ]
+    .contains(&key)
 }
 
 fn said(value: &Value, field: &str, path: &str) -> Option<(String, String)> {

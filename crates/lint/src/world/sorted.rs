@@ -13,7 +13,9 @@ impl World {
     /// Sorts the documents. Pods, Nodes and NodeClaims, of which a cluster has many, are kept slim.
     pub(super) fn sort(&mut self) {
         for at in 0..self.documents.len() {
-            let Some(document) = self.documents.get(at) else { continue };
+            let Some(document) = self.documents.get(at) else {
+                continue;
+            };
             let value = &document.value;
             let kind = value["kind"].as_str().unwrap_or_default().to_owned();
             let group = value["apiVersion"].as_str().unwrap_or_default();
@@ -45,9 +47,15 @@ impl World {
 
     /// Keeps a typed copy; of many objects that is all that is kept.
     fn keep<T: DeserializeOwned>(&mut self, at: usize, list: fn(&mut Self) -> &mut Vec<Arc<T>>) {
-        let Some(document) = self.documents.get_mut(at) else { return };
+        let Some(document) = self.documents.get_mut(at) else {
+            return;
+        };
         let is_bare = self.workloads.last().is_some_and(|workload| workload.document == at);
-        let value = if is_bare { document.value.clone() } else { document.value.take() };
+        let value = if is_bare {
+            document.value.clone()
+        } else {
+            document.value.take()
+        };
         if let Ok(read) = serde_json::from_value::<T>(value) {
             list(self).push(Arc::new(read));
         }
@@ -64,6 +72,7 @@ fn pool(document: usize, value: &Value) -> Option<Pool> {
         document,
         source: class.and_then(|class| Source::of_node_class(&class.kind)),
         requirements: Requirements::default(),
+        left: Vec::new(),
         pool,
     })
 }

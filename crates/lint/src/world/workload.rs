@@ -48,7 +48,10 @@ impl Workload {
         let pod = at(value, template);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let labels = pairs(&pod["metadata"]["labels"]).map(|(key, value)| (Text::from(key), Text::from(text(value))));
-        let containers = pod["spec"]["containers"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let containers = pod["spec"]["containers"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let containers_at = join(template, "spec.containers");
         Some(Self {
             document,
@@ -92,9 +95,8 @@ impl Workload {
 
 /// Whether a container asks for cpu and for memory, by itself, by its limits or by those of its pod.
 fn asks_for_something(container: &Value, pod: &Value) -> bool {
-    let says = |resources: &Value, name: &str| {
-        !resources["requests"][name].is_null() || !resources["limits"][name].is_null()
-    };
+    let says =
+        |resources: &Value, name: &str| !resources["requests"][name].is_null() || !resources["limits"][name].is_null();
     ["cpu", "memory"]
         .iter()
         .all(|name| says(&container["resources"], name) || says(pod, name))
