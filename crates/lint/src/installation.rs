@@ -16,13 +16,9 @@ const SYSTEM: &str = "kube-system";
 const BEHIND: u64 = 3;
 
 pub(crate) fn namespace(world: &World) -> Vec<Found> {
-    let has_flow_schema = world
-        .documents
-        .iter()
-        .any(|document| document.value["kind"] == "FlowSchema");
     let found = world.installs.iter().filter_map(|install| {
         let (namespace, path) = install.namespace.as_ref()?;
-        let is_outside = namespace != SYSTEM && !has_flow_schema && install.replicas != Some(0);
+        let is_outside = namespace != SYSTEM && !has_flow_schema(world, namespace) && install.replicas != Some(0);
         is_outside.then(|| {
             let text = format!("namespace {namespace} has no system API priority; kube-system, or a FlowSchema");
             Found::new(install.document, path, text)
@@ -31,6 +27,16 @@ pub(crate) fn namespace(world: &World) -> Vec<Found> {
         })
     });
     found.collect()
+}
+
+/// Whether a FlowSchema is about service accounts of a namespace.
+fn has_flow_schema(world: &World, namespace: &str) -> bool {
+    let schemas = world.documents.iter().map(|document| &document.value);
+    let rules = schemas
+        .filter(|value| value["kind"] == "FlowSchema")
+        .flat_map(|schema| schema["spec"]["rules"].as_array().into_iter().flatten());
+    let mut subjects = rules.flat_map(|rule| rule["subjects"].as_array().into_iter().flatten());
+    subjects.any(|subject| subject["serviceAccount"]["namespace"] == *namespace)
 }
 
 /// Major and minor of a version.

@@ -94,11 +94,12 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
             checks.push(Check::ok(id, fine));
         }
         for finding in found {
-            let told = format!("{} {}", finding.title, finding.text);
-            let fix = finding.fix.lines().next().unwrap_or_default();
+            let told = format!("{}: {}", finding.title.replacen('/', " ", 1), finding.text);
+            let fix = finding.fix.lines().next().unwrap_or_default().replace('`', "");
+            let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
             checks.push(
                 Check::new(id, state, told)
-                    .proof(format!("{}: {}", finding.path, finding.why))
+                    .proof(format!("{} in {}{line}", finding.path, finding.source))
                     .fix(
                         fix,
                         format!(
@@ -116,7 +117,7 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
             &of("IN03"),
             "an interruption queue is set, or no pool buys spot on EC2",
         );
-        add("D16", State::Stop, &of("IN04"), "one controller acts");
+        add("D16", State::Stop, &of("IN04"), "no two controllers act");
     } else {
         checks.push(Check::new(
             "D09",

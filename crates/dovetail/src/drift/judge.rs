@@ -23,6 +23,8 @@ pub(super) struct Fleet {
     pub(super) claims: Vec<NodeClaim>,
     /// Pools and classes as they are written, by kind and name.
     written: BTreeMap<(String, String), Value>,
+    /// The same before a change, completed as the API server would: a dump by hand may lack what it writes.
+    before: BTreeMap<(String, String), Value>,
     /// Pods by node.
     pods: BTreeMap<String, usize>,
     /// What could not be compared, a sentence each.
@@ -100,6 +102,10 @@ impl Fleet {
             written: self.written.clone(),
             ..Self::default()
         };
+        for value in after.written.values_mut() {
+            *value = admission.completed(value);
+        }
+        after.before = after.written.clone();
         let mut applied = 0;
         for document in &change.documents {
             let value = &document.value;
@@ -177,9 +183,6 @@ impl Fleet {
         {
             return Some(Drift::new(&said.reason, &*said.message));
         }
-        if !condition::holds(&claim.status.conditions, LAUNCHED) {
-            return None;
-        }
         let pool = self.pools.get(claim.node_pool()?.as_str())?;
         let stale = |keys: (&str, &str), annotations: &dyn Fn(&str) -> Option<String>| {
             let own = |key: &str| claim.metadata.annotations.get(key).map(ToString::to_string);
@@ -210,19 +213,17 @@ impl Fleet {
 
     /// How a claim that has not drifted would drift, if the fleet it is in became this one.
     pub(super) fn drift_from(&self, before: &Self, claim: &NodeClaim) -> Option<Drift> {
-        if !condition::holds(&claim.status.conditions, LAUNCHED) {
-            return None;
-        }
         let name = claim.node_pool()?.to_string();
         let (was, is) = (before.pools.get(&name)?, self.pools.get(&name)?);
         let key = ("NodePool".to_owned(), name.clone());
-        if pool_hash(before.written.get(&key)?) != pool_hash(self.written.get(&key)?) {
+        if pool_hash(self.before.get(&key)?) != pool_hash(self.written.get(&key)?) {
             return Some(Drift::new(
                 "NodePoolDrifted",
                 format!("template of NodePool {name} would change"),
             ));
         }
-        if let (Some(was), Some(is)) = (before.class_of(was), self.class_of(is)) {
+        let old_class = class_key(was).and_then(|key| self.before.get(&key));
+        if let (Some(was), Some(is)) = (old_class, self.class_of(is)) {
             if class_hash(was) != class_hash(is) {
                 return Some(Drift::new("NodeClassDrift", class_changed(is)));
             }
@@ -236,9 +237,13 @@ impl Fleet {
     }
 
     fn class_of(&self, pool: &NodePool) -> Option<&Value> {
-        let class = pool.spec.template.spec.node_class_ref.as_ref()?;
-        self.written.get(&(class.kind.to_string(), class.name.to_string()))
+        self.written.get(&class_key(pool)?)
     }
+}
+
+fn class_key(pool: &NodePool) -> Option<(String, String)> {
+    let class = pool.spec.template.spec.node_class_ref.as_ref()?;
+    Some((class.kind.to_string(), class.name.to_string()))
 }
 
 fn class_changed(class: &Value) -> String {

@@ -30,7 +30,7 @@ pub(super) fn rule(code: &str, screen: &Screen) -> String {
         ("  from   ", decided),
         ("  see    ", &page_of(rule.code)),
     ] {
-        text.push_str(&hanging(start, said, screen.text_width()));
+        text.push_str(&hanging(start, &said.replace('`', ""), screen.text_width()));
     }
     text
 }
@@ -49,6 +49,7 @@ pub(super) fn findings(code: &str, report: &Report, screen: &Screen) -> String {
 }
 
 fn full(finding: &Finding, screen: &Screen) -> String {
+    let fix = finding.fix.replace('`', "");
     let severity = screen.paint(role(finding.severity), finding.severity.as_str());
     let mut text = format!(
         "{} {severity}  {}  {}  {}\n",
@@ -65,15 +66,15 @@ fn full(finding: &Finding, screen: &Screen) -> String {
             for line in edit.after.lines().filter(|line| *line != edit.before) {
                 let _ = writeln!(text, "        +{line}");
             }
-            text.push_str(&hanging("        ", &finding.fix, width));
+            text.push_str(&hanging("        ", &fix, width));
         }
-        None if finding.fix.contains('\n') => {
+        None if fix.contains('\n') => {
             text.push_str("  fix\n");
-            for line in finding.fix.lines() {
+            for line in fix.lines() {
                 let _ = writeln!(text, "        {line}");
             }
         }
-        None => text.push_str(&hanging("  fix   ", &finding.fix, width)),
+        None => text.push_str(&hanging("  fix   ", &fix, width)),
     }
     let _ = writeln!(text, "  see   {}", page_of(finding.code));
     text

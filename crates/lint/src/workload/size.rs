@@ -9,7 +9,9 @@ use crate::{
 
 pub(crate) fn no_requests(world: &World) -> Vec<Found> {
     let mut found = Vec::new();
-    for workload in world.workloads.iter().filter(|workload| !workload.is_fragment()) {
+    // What a cloud puts into kube-system its users cannot change.
+    let is_ours = |workload: &&Workload| !workload.is_fragment() && workload.namespace != "kube-system";
+    for workload in world.workloads.iter().filter(is_ours) {
         if workload.spec.containers.is_empty() {
             let text = "no containers in this manifest, so no requests: counted as 0";
             found.push(Found::new(workload.document, workload.path("spec"), text));

@@ -14,7 +14,8 @@ pub(crate) fn single_replica(world: &World) -> Vec<Found> {
     let is_single = |workload: &&Workload| {
         let is_service = matches!(workload.kind.as_str(), "Deployment" | "StatefulSet") && workload.has_ports;
         let is_held = workload.annotations.contains_key(DO_NOT_DISRUPT);
-        is_service && workload.replicas == Some(1) && !is_held && world.scaler_of(workload).is_none()
+        let is_system = workload.namespace == "kube-system";
+        is_service && !is_system && workload.replicas == Some(1) && !is_held && world.scaler_of(workload).is_none()
     };
     let found = world.workloads.iter().filter(is_single).map(|workload| {
         let text = "1 replica that serves: each move of its node is an outage";

@@ -139,7 +139,10 @@ fn deployment(value: &Value) -> Option<Install> {
             let at = "metadata.labels.app.kubernetes.io/version";
             (version.to_owned(), at.to_owned())
         }),
-        queue: Some(queue.or(flag).unwrap_or_default()),
+        // Variables may come from a ConfigMap that is not here.
+        queue: queue
+            .or(flag)
+            .or_else(|| container["envFrom"].is_null().then(String::new)),
         keeps_off_own_nodes: keeps_off(required) || selects(&pod["nodeSelector"]),
         replicas: value["spec"]["replicas"].as_i64(),
         ..Install::default()
