@@ -72,8 +72,13 @@ impl Fleet {
             }
             "NodeClaim" => {
                 let claim: Result<NodeClaim, _> = serde_json::from_value(value.clone());
-                self.claims
-                    .extend(claim.ok().filter(|claim| claim.node_pool().is_some()));
+                // What is not there yet, or on its way out, does not roll.
+                let is_there = |claim: &NodeClaim| {
+                    claim.node_pool().is_some()
+                        && !claim.metadata.is_deleting()
+                        && condition::holds(&claim.status.conditions, LAUNCHED)
+                };
+                self.claims.extend(claim.ok().filter(is_there));
             }
             "Pod" => {
                 let Ok(pod) = serde_json::from_value::<Pod>(value.clone()) else {
