@@ -1,6 +1,6 @@
 //! `dovetail completion` and `dovetail man`: what a shell completes, and the pages of the manual.
 
-use std::path::PathBuf;
+use std::{fmt::Write, path::PathBuf};
 
 use anyhow::Context;
 use clap::Command;
@@ -44,7 +44,7 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<String> {
         for (name, page) in pages {
             let path = directory.join(format!("{name}.1"));
             std::fs::write(&path, rendered(page)?).with_context(|| format!("write {}", path.display()))?;
-            paths.push_str(&format!("{}\n", path.display()));
+            let _ = writeln!(paths, "{}", path.display());
         }
         return Ok(paths);
     }

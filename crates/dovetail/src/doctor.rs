@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{
     answer::Answer,
     document, live,
-    raw::{self, Raw},
+    raw::{self, Raw, noted},
     terminal::Presentation,
 };
 
@@ -139,7 +139,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     };
     Ok(Answer {
         text,
-        notes: raw.gaps.iter().map(|gap| format!("assumed  {gap}\n")).collect(),
+        notes: noted("assumed", &raw.gaps),
         is_finding: has_findings,
         ..Answer::default()
     })

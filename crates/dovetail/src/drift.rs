@@ -16,7 +16,7 @@ use crate::{
     answer::Answer,
     document,
     failure::Failure,
-    raw::{self, Raw},
+    raw::{self, Raw, noted},
     terminal::Presentation,
 };
 
@@ -133,7 +133,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => document::json(&envelope())?,
         Format::Yaml => document::yaml(&envelope())?,
     };
-    let notes = report.assumed.iter().map(|one| format!("assumed  {one}\n")).collect();
+    let notes = noted("assumed", &report.assumed);
     Ok(Answer {
         text,
         notes,

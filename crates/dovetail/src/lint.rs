@@ -16,7 +16,7 @@ use crate::{
     answer::Answer,
     document,
     failure::Failure,
-    raw::{self, Raw},
+    raw::{self, Raw, noted},
     terminal::{Presentation, counted},
 };
 
@@ -133,7 +133,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     };
     Ok(Answer {
         text,
-        notes: report.gaps.iter().map(|gap| format!("left out  {gap}\n")).collect(),
+        notes: noted("left out", &report.gaps),
         is_finding: report.findings.iter().any(|finding| finding.severity <= limit),
         ..Answer::default()
     })
@@ -153,18 +153,20 @@ fn known(code: &str) -> Result<&'static str, Failure> {
 }
 
 fn report(args: &Args) -> anyhow::Result<Report> {
-    let (raw, scope) = if !args.files.is_empty() {
-        let mut raw = raw::of_files(&args.files)?;
-        raw.now = Clock::system().now();
-        (raw, Scope::Some)
-    } else if !args.from.is_empty() {
-        (raw::of_files(&args.from)?, Scope::Whole)
-    } else {
-        let place = Whereabouts {
-            kubeconfig: args.kubeconfig.clone(),
-            context: args.context.clone(),
-        };
-        (raw::of_cluster(&place)?, Scope::Whole)
+    let (raw, scope) = match (args.files.is_empty(), args.from.is_empty()) {
+        (false, _) => {
+            let mut raw = raw::of_files(&args.files)?;
+            raw.now = Clock::system().now();
+            (raw, Scope::Some)
+        }
+        (true, false) => (raw::of_files(&args.from)?, Scope::Whole),
+        (true, true) => {
+            let place = Whereabouts {
+                kubeconfig: args.kubeconfig.clone(),
+                context: args.context.clone(),
+            };
+            (raw::of_cluster(&place)?, Scope::Whole)
+        }
     };
     let now = args.at.unwrap_or(raw.now);
     // What a cluster holds it has accepted; asking again would only be slow.

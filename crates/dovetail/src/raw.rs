@@ -42,3 +42,9 @@ pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
         .as_str()
         .unwrap_or_default()
 }
+
+/// Sentences for standard error, a line each, after a word that says what they are.
+pub(crate) fn noted(word: &str, sentences: &[String]) -> String {
+    let lines = sentences.iter().map(|sentence| format!("{word}  {sentence}\n"));
+    lines.collect::<Vec<_>>().concat()
+}

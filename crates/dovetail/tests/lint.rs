@@ -104,8 +104,6 @@ fn a_finding_in_full_names_the_line_the_reason_and_the_change() {
 
 #[test]
 fn the_exit_code_follows_what_the_caller_calls_a_failure() {
-    let clean = "crates/lint/cases/good.yaml";
-    let _ = clean;
     let cases = [
         (vec!["-f", MISSION, "--ignore", "NC01,WL03"], Some(0)),
         (

@@ -1,5 +1,7 @@
 //! The page of a rule: what its table row says, its two manifests, and what it says to the bad one.
 
+use std::fmt::Write;
+
 use crate::{Finding, Needs, RULES, Rule};
 
 /// The page `docs/lint/CODE.md`, with what the rule finds in its bad manifest.
@@ -8,33 +10,36 @@ pub fn page(rule: &Rule, found: &[Finding]) -> String {
         "# {} {}\n\n<!-- Made from crates/lint: `DOVETAIL_WRITE_PAGES=1 cargo test --workspace --test rules`. -->\n\n",
         rule.code, rule.name
     );
-    page.push_str(&format!("**{}**. Finds {}.\n\n", rule.severity.as_str(), rule.finds));
-    page.push_str(&format!(
+    let _ = write!(page, "**{}**. Finds {}.\n\n", rule.severity.as_str(), rule.finds);
+    let _ = write!(
+        page,
         "**Why it hurts.** {}.\n\n**What mends it.** {}.\n\n",
         capital(rule.why),
         capital(rule.fix)
-    ));
-    page.push_str(&format!("{}\n\n", decided(rule.needs)));
+    );
+    let _ = write!(page, "{}\n\n", decided(rule.needs));
     if rule.needs == Needs::NotYet {
         return page;
     }
-    page.push_str(&format!("## Bad\n\n```yaml\n{}```\n\n", rule.bad()));
+    let _ = write!(page, "## Bad\n\n```yaml\n{}```\n\n", rule.bad());
     page.push_str("```text\n");
     for finding in found {
         let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
-        page.push_str(&format!(
-            "{} {}  bad.yaml{line}  {}  {}\n",
+        let _ = writeln!(
+            page,
+            "{} {}  bad.yaml{line}  {}  {}",
             finding.code,
             finding.severity.as_str(),
             finding.title,
             finding.text
-        ));
+        );
     }
-    page.push_str(&format!("```\n\n## Good\n\n```yaml\n{}```\n\n", rule.good()));
-    page.push_str(&format!(
-        "Silence it on one object, with the reason: `dovetail.dev/lint-ignore: \"{} because …\"`.\n",
+    let _ = write!(page, "```\n\n## Good\n\n```yaml\n{}```\n\n", rule.good());
+    let _ = writeln!(
+        page,
+        "Silence it on one object, with the reason: `dovetail.dev/lint-ignore: \"{} because …\"`.",
         rule.code
-    ));
+    );
     page
 }
 
@@ -71,14 +76,15 @@ pub fn index() -> String {
             Needs::Status => "status in a dump or a cluster",
             Needs::NotYet => "not yet",
         };
-        page.push_str(&format!(
-            "| [{code}]({code}.md) | {} | {} | {} | {} | {from} |\n",
+        let _ = writeln!(
+            page,
+            "| [{code}]({code}.md) | {} | {} | {} | {} | {from} |",
             rule.name,
             rule.severity.as_str(),
             rule.finds,
             rule.why,
             code = rule.code
-        ));
+        );
     }
     page
 }

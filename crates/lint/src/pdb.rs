@@ -93,7 +93,7 @@ pub(crate) fn never_evicts(world: &World) -> Vec<Found> {
         let text = if is_closed {
             Some(format!("can never allow an eviction: {says}"))
         } else {
-            most_pods(world, &pdb, &protected)
+            most_pods(world, &protected)
                 .filter(|pods| *pods > 0 && allowed(&pdb.budget, *pods).is_some_and(|allowed| allowed <= 0))
                 .map(|pods| format!("can never allow an eviction: {says} of {pods} {}", replicas(pods)))
         };
@@ -116,7 +116,7 @@ fn replicas(pods: i64) -> &'static str {
 }
 
 /// The most pods a budget's workloads can have, where all of them say it.
-fn most_pods(world: &World, pdb: &Pdb, protected: &[&Workload]) -> Option<i64> {
+fn most_pods(world: &World, protected: &[&Workload]) -> Option<i64> {
     if protected.is_empty() {
         return None;
     }
@@ -127,7 +127,6 @@ fn most_pods(world: &World, pdb: &Pdb, protected: &[&Workload]) -> Option<i64> {
         // A Deployment that says nothing has one pod, or the number somebody set by hand.
         None => workload.replicas,
     };
-    let _ = pdb;
     protected.iter().map(most).sum()
 }
 

@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    fn pool(budgets: serde_json::Value) -> NodePool {
+    fn pool(budgets: &serde_json::Value) -> NodePool {
         serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {"disruption": {"budgets": budgets}}}))
             .unwrap()
     }
@@ -87,7 +87,7 @@ mod tests {
     fn a_roll_waits_for_its_window_and_goes_on_in_the_next() {
         // Closed but for Saturday from 7 to 8.
         let budgets = json!([{"nodes": "2"}, {"nodes": "0", "schedule": "0 8 * * 6", "duration": "167h"}]);
-        let roll = plan(&pool(budgets), 11, 11, now(), SignedDuration::from_mins(15));
+        let roll = plan(&pool(&budgets), 11, 11, now(), SignedDuration::from_mins(15));
         let at = |text: &str| Some(text.parse().unwrap());
         assert_eq!(roll.starts_at, at("2026-11-21T07:00:00Z"));
         assert_eq!(
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_pool_that_never_opens_says_so() {
         let roll = plan(
-            &pool(json!([{"nodes": "0"}])),
+            &pool(&json!([{"nodes": "0"}])),
             3,
             3,
             now(),

@@ -73,9 +73,8 @@ fn today(report: &Report, screen: &Screen) -> String {
 /// When the drifted nodes of each pool go.
 fn times(report: &Report) -> String {
     let pools = report.pools.iter().filter(|pool| !pool.nodes.is_empty());
-    pools
-        .map(|pool| format!("roll    {}: {}\n", pool.name, when(pool)))
-        .collect()
+    let lines = pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool)));
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn when(pool: &PoolReport) -> String {
@@ -143,10 +142,10 @@ fn preview(report: &Report, screen: &Screen) -> String {
         .collect();
     details.sort_unstable();
     details.dedup();
-    let told: String = details
+    let told: Vec<String> = details
         .iter()
         .take(4)
         .map(|detail| format!("because  {detail}\n"))
         .collect();
-    format!("{first}{}{told}", table.render(screen))
+    format!("{first}{}{}", table.render(screen), told.concat())
 }

@@ -1,6 +1,8 @@
 //! Findings as SARIF 2.1.0, which code hosts and editors read: the rules, the results with their lines, and fixes as
 //! replacements of lines.
 
+use std::fmt::Write;
+
 use ::lint::{Edit, Finding, RULES, Severity};
 use serde_json::{Value, json};
 
@@ -87,7 +89,9 @@ fn uri(path: &str) -> String {
     for byte in plain.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(char::from(byte)),
-            other => uri.push_str(&format!("%{other:02X}")),
+            other => {
+                let _ = write!(uri, "%{other:02X}");
+            }
         }
     }
     uri
