@@ -256,20 +256,29 @@ fn class_changed(class: &Value) -> String {
     format!("{} {name} has changed", class["kind"].as_str().unwrap_or_default())
 }
 
+/// The hash of a pool's template; what a controller wrote on it has no part in that.
 fn pool_hash(written: &Value) -> Option<String> {
-    let pool: api::karpenter::NodePool = serde_json::from_value(written.clone()).ok()?;
+    let pool: api::karpenter::NodePool = serde_json::from_value(without_status(written)).ok()?;
     Some(pool.hash())
+}
+
+fn without_status(written: &Value) -> Value {
+    let mut object = written.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    object
 }
 
 /// The hash of a class. The cluster's certificate is part of the controller's own; it is the same before and after.
 fn class_hash(class: &Value) -> Option<String> {
     match class["kind"].as_str()? {
         "EC2NodeClass" => {
-            let class: api::aws::EC2NodeClass = serde_json::from_value(class.clone()).ok()?;
+            let class: api::aws::EC2NodeClass = serde_json::from_value(without_status(class)).ok()?;
             Some(class.hash(None))
         }
         "AKSNodeClass" => {
-            let class: api::azure::AKSNodeClass = serde_json::from_value(class.clone()).ok()?;
+            let class: api::azure::AKSNodeClass = serde_json::from_value(without_status(class)).ok()?;
             Some(class.hash())
         }
         _ => None,
