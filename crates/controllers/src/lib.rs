@@ -9,6 +9,8 @@ mod cluster;
 mod conditions;
 mod controller;
 pub mod disruption;
+mod fence;
+pub mod interruption;
 pub mod mutation;
 pub mod node;
 pub mod node_claim;
@@ -24,4 +26,5 @@ pub mod watches;
 
 pub use cluster::{Cluster, Parts};
 pub use controller::{Controller, Next, Problem, Work, current, run};
+pub use fence::fence;
 pub use team::all;

@@ -11,7 +11,9 @@ use crate::{
     Cluster, Controller,
     capacity_buffer::CapacityBuffers,
     catalog::CatalogController,
-    disruption, node, node_claim,
+    disruption,
+    interruption::Interruption,
+    node, node_claim,
     node_overlay::NodeOverlays,
     node_pool::{self, RegistrationHealth},
     observability,
@@ -41,6 +43,9 @@ pub fn all(cluster: &Arc<Cluster>) -> Result<impl Future<Output = ()> + Send + u
         Box::pin(provisioning::run(cluster, &batch)),
         Box::pin(disruption::run(cluster, method)),
     ];
+    if cluster.cloud().gives_notice() {
+        team.push(one(Interruption::new(node_claim::Managed::by(&**cluster.cloud())), cluster));
+    }
     if let Some(policies) = legacy {
         team.push(one(node::Health::new(policies), cluster));
     }

@@ -48,7 +48,8 @@ fn happen(server: &ApiServer, happening: Happening, later: &mut JoinSet<()>) {
             let _ = server.create(node(&machine, server.now()));
         }
         Happening::Ready(machine) => ready(server, &machine.node_name),
-        Happening::Notice(machine) => interrupt(server, &machine),
+        // The cloud says so to whoever reads its notices; the machine itself goes on until it is gone.
+        Happening::Notice(_) => {}
         Happening::Gone(machine, ending) => {
             later.spawn(forget(server.clone(), machine, ending));
         }
@@ -127,11 +128,6 @@ pub(crate) fn ready(server: &ApiServer, node: &str) {
             taints.retain(|taint| taint["key"] != NOT_READY);
         }
     });
-}
-
-/// The queue of interruptions, as a provider works it off: the claim is deleted, so that its node is drained in time.
-fn interrupt(server: &ApiServer, machine: &Machine) {
-    let _ = server.delete("NodeClaim", machine.claim.as_str());
 }
 
 /// A machine that is gone falls silent; after a while its node counts as unreachable, and the cloud's controller, which

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::{
     Flaw, Life, Profile, Scenario, Setup, Strike, Tally, Witness, World,
     expectation::{Expectation, Scene, When},
-    fault::{Engine, FaultLine, Point},
+    fault::{Engine, FaultLine, Kind as FaultKind, Point},
     objects::node_class,
     prefill,
     process::Wrap,
@@ -45,6 +45,10 @@ pub struct Outcome {
     pub deaths: usize,
     /// Everything that happened, if it was asked for.
     pub log: String,
+    /// How many processes elected a leader; none: one that asked nobody.
+    pub replicas: Option<u8>,
+    /// What went wrong for a while, instead of striking requests one by one.
+    pub lasting: Vec<FaultLine>,
 }
 
 /// Something that is due in a story.
@@ -71,10 +75,13 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         .as_deref()
         .or(Some(&*scenario.strikes).filter(|strikes| !strikes.is_empty()));
     let engine = Engine::new(how.seed, strikes);
-    engine.install(&world, witness.listener());
+    engine.install(&world, witness.listener(&world));
     furnish(scenario, &world).map_err(|error| flaw("manifests", error))?;
     let mut lines = scenario.faults.clone();
     lines.extend(how.profile.lines(lasts));
+    let contest = how.profile.contest(how.seed, lasts);
+    let replicas = scenario.replicas.or(contest.as_ref().map(|_| 2));
+    lines.extend(contest.into_iter().flatten());
     let expectations: Vec<Expectation> = scenario
         .expect
         .iter()
@@ -82,11 +89,16 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         .collect();
     let mut told = Story {
         timeline: timeline(scenario, &lines, &expectations),
-        lines,
+        lines: lines.clone(),
         lasts,
         is_still: false,
         failures: Vec::new(),
-        life: Life::begin_with(&world, how.wrap.clone()),
+        life: Life::begin_with(
+            &world,
+            how.wrap.clone(),
+            usize::from(replicas.unwrap_or(0)),
+            replicas.map(|_| witness.caller(&world)),
+        ),
     };
     tokio::select! {
         biased;
@@ -102,6 +114,8 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         spent_picos: world.region.bill().spent_picos,
         deaths: told.life.deaths,
         log: witness.take_log(),
+        replicas,
+        lasting: lines.into_iter().filter(|line| line.kind.is_lasting()).collect(),
     })
 }
 
@@ -219,6 +233,7 @@ impl Story<'_> {
                     };
                     let on: Vec<FaultLine> = self.lines.iter().filter(is_on).cloned().collect();
                     witness.disturbed();
+                    self.life.stand_still(on.iter().any(|line| line.kind == FaultKind::Pause), world);
                     engine.set(on, world);
                 }
                 Due::Judge(expectation) => {

@@ -16,7 +16,7 @@ use serde_json::json;
 use simulator::{ApiServer, Resource, Running, Standins};
 use tokio::task::JoinSet;
 
-use crate::{ground, objects::KEEPER};
+use crate::{ground, objects::KEEPER, process::Dead};
 
 /// How a world is made.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub struct World {
     /// The autoscaler's own time.
     pub(crate) ours: Clock,
     ahead: Arc<AtomicI64>,
+    /// Processes that faults have killed, and that nobody has buried yet.
+    pub(crate) dead: Dead,
     /// The kind that keeps the pods of workloads here: a Deployment's roll-outs cost time that stories do not need.
     pub keeper: &'static str,
     /// How the autoscaler runs.
@@ -87,6 +89,7 @@ impl World {
             clock,
             ours,
             ahead,
+            dead: Dead::default(),
             keeper: if setup.is_checked { "Deployment" } else { KEEPER },
             settings: Arc::new(setup.settings.clone()),
             metrics: Arc::default(),

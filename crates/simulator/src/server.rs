@@ -82,7 +82,7 @@ impl ApiServer {
         }
     }
 
-    /// What goes wrong from now on. The hook must not use the server.
+    /// What goes wrong from now on. The hook may look at the server and must not change it.
     pub fn set_faults(&self, faults: impl FnMut(&RequestFacts) -> Fault + Send + 'static) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(faults));
     }
@@ -244,7 +244,7 @@ impl ApiServer {
     }
 
     /// Counts a request, and asks what goes wrong with it.
-    fn judge(&self, request: &request::Request) -> Fault {
+    fn judge(&self, head: &Parts, request: &request::Request) -> Fault {
         let facts = {
             let mut state = self.lock();
             state.requests += 1;
@@ -257,6 +257,7 @@ impl ApiServer {
                 namespace: request.address.namespace.clone().unwrap_or_default(),
                 name: request.address.name.clone().unwrap_or_default(),
                 subresource: request.address.subresource.clone().unwrap_or_default(),
+                agent: agent(head).to_owned(),
             }
         };
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -279,11 +280,14 @@ impl ApiServer {
             Ok(request) => request,
             Err(failure) => return Some(Ok(refusal(&failure))),
         };
-        let fault = self.judge(&request);
+        let fault = self.judge(&head, &request);
         match fault {
             Fault::Fail(code) => {
                 self.note(&head, request.verb, code);
                 return Some(Ok(refusal(&Failure::injected(code))));
+            }
+            Fault::Unreachable => {
+                return Some(Err(std::io::Error::other("network is unreachable (injected fault)")));
             }
             Fault::CrashBefore => {
                 line.die();
@@ -327,16 +331,21 @@ impl ApiServer {
     }
 
     fn note(&self, head: &Parts, verb: Verb, code: u16) {
-        let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
         let logged = Logged {
             at: self.now(),
-            user_agent: agent.unwrap_or_default().to_owned(),
+            user_agent: agent(head).to_owned(),
             verb,
             path: head.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
             code,
         };
         self.lock().log.push(logged);
     }
+}
+
+/// Who asks.
+fn agent(head: &Parts) -> &str {
+    let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
+    agent.unwrap_or_default()
 }
 
 fn split(key: &str) -> Key {

@@ -10,7 +10,11 @@ use runtime::Settings;
 use state::{Change, State, Transition};
 
 use super::{Managed, Reason, changed_claim, ending};
-use crate::{Cluster, Controller, Next, Problem, disruption::pause};
+use crate::{
+    Cluster, Controller, Next, Problem,
+    disruption::pause,
+    mutation::{self, Mutation},
+};
 
 /// `nodeclaim.expiration`
 pub struct Expiration {
@@ -36,7 +40,12 @@ enum Decision {
 }
 
 fn decide(claim: &NodeClaim, pool: Option<&NodePool>, now: Timestamp) -> Decision {
-    let Some(end) = disruption::expires_at(claim, pool).filter(|_| !claim.metadata.is_deleting()) else {
+    let end = if mutation::has(Mutation::NeverRests) {
+        claim.metadata.creation_timestamp.and_then(|made| made.checked_add(Duration::from_mins(20)).ok())
+    } else {
+        disruption::expires_at(claim, pool)
+    };
+    let Some(end) = end.filter(|_| !claim.metadata.is_deleting()) else {
         return Decision::Leave;
     };
     match Duration::try_from(end.duration_since(now)) {

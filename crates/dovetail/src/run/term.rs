@@ -3,9 +3,9 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
-use cloud::{Call, CallObserver, CloudProvider, Metered};
+use cloud::{Call, CallObserver, CloudProvider, Fenced, Metered};
 use cloud_kwok::{Kwok, Offers};
-use controllers::{Cluster, Parts, watches::Watches};
+use controllers::{Cluster, Parts, fence, watches::Watches};
 use runtime::{
     Api, Engine, Metrics, Recorder,
     api::{self, Observation, Observer, Options},
@@ -33,6 +33,7 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     let (recorder, events) = Recorder::new(1024);
     let cloud = provider(process, &api)?;
     let cloud = Arc::new(Metered::new(cloud, Arc::new(CloudCalls::new(&process.metrics))));
+    let cloud = Arc::new(Fenced::new(cloud, fence(edge.leader())));
     let cluster = Arc::new(Cluster::new(Parts {
         api: api.clone(),
         cloud,
@@ -54,13 +55,14 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     }
     edge.show(String::new());
     let leading = |leadership: &Leadership| matches!(leadership, Leadership::Leading { .. });
-    lost.wait_for(leading).await.context("the elector is gone")?;
+    let mine = *lost.wait_for(leading).await.context("the elector is gone")?;
     tracing::info!("leading");
     tasks.spawn(controllers);
     tokio::select! {
         ended = tasks.join_next() => bail!("a part of the controller ended: {ended:?}"),
         () = watches.ended() => bail!("a watch ended"),
-        _ = lost.wait_for(|leadership| !leading(leadership)) => Ok(()),
+        // Another term of our own is another term, too: somebody else may have led in between.
+        _ = lost.wait_for(|leadership| *leadership != mine) => Ok(()),
     }
 }
 
@@ -89,7 +91,6 @@ async fn listed(watches: &mut Watches, edge: &Edge) {
 /// A client that writes only while we lead.
 async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
     let settings = &process.settings;
-    let leader = edge.leader().clone();
     let options = Options {
         rate: Some(Rate {
             per_second: f64::from(settings.kube_client_qps),
@@ -97,7 +98,7 @@ async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
         }),
         random: Random::from_system(),
         observer: Some(Arc::new(Requests(Arc::clone(&process.metrics)))),
-        may_write: Some(Arc::new(move || leader.epoch_now().is_some())),
+        may_write: Some(fence(edge.leader())),
         ..Options::new(USER_AGENT)
     };
     Ok(api::connect(None, options).await?)

@@ -6,7 +6,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use cloud::{CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairPolicy};
+use cloud::{
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairPolicy, UnavailableOffering,
+};
 use model::{
     object::{NodeClaim, NodePool, ProviderId},
     snapshot::CatalogType,
@@ -113,5 +115,21 @@ impl CloudProvider for Mutant {
 
     fn well_known_labels(&self) -> Vec<String> {
         self.cloud.well_known_labels()
+    }
+
+    fn gives_notice(&self) -> bool {
+        self.cloud.gives_notice()
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        self.cloud.notices().await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        self.cloud.acknowledge(notice).await
+    }
+
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        self.cloud.mark_unavailable(offering);
     }
 }

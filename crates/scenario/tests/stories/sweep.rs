@@ -1,0 +1,69 @@
+//! A death at every step: before and after every write and every call to the cloud that changes something.
+
+use scenario::{Play, Scenario};
+
+use crate::{failures, mutants::told, run, seed};
+
+/// Every death of a story, one run each.
+fn deaths(scenario: &Scenario) -> Vec<(String, Scenario, Play)> {
+    let calm = run(scenario, &seed(1));
+    assert_eq!(calm.failures, [""; 0]);
+    let mut plays = Vec::new();
+    for point in calm.points {
+        for death in point.deaths() {
+            let what = format!("{} request {}, {}", death.fault, death.request, point.what);
+            let how = Play {
+                strikes: Some(vec![death]),
+                ..seed(1)
+            };
+            plays.push((what, scenario.clone(), how));
+        }
+    }
+    plays
+}
+
+fn survives(scenario: &Scenario, least: usize) {
+    let plays = deaths(scenario);
+    assert!(plays.len() >= least, "only {} deaths", plays.len());
+    assert_eq!(failures(&plays), [""; 0], "of {} deaths", plays.len());
+}
+
+#[test]
+fn a_launch_survives_a_death_at_every_step() {
+    let scenario = told(
+        "{name: launch, lasts: 30m, pools: [{name: general, capacity: [on-demand]}], \
+         workloads: [{name: web, replicas: 3, spread: node}], \
+         expect: [all pods run by 10m, at most 3 nodes, all pods run at the end]}",
+    );
+    survives(&scenario, 100);
+}
+
+#[test]
+fn a_drain_survives_a_death_at_every_step() {
+    let scenario = told(
+        "{name: drain, lasts: 40m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 3, spread: node, minAvailable: 1}], \
+         steps: [{at: 5m, scale: {web: 1}}], expect: [all pods run by 4m, all pods run at the end, at most 1 nodes]}",
+    );
+    survives(&scenario, 150);
+}
+
+#[test]
+fn a_replacement_survives_a_death_at_every_step() {
+    let scenario = told(
+        "{name: replace, lasts: 60m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 2, spread: node, minAvailable: 1}], steps: [{at: 5m, image: {name: image-2}}], \
+         expect: [all pods run by 4m, every node runs image image-2, all pods run at the end, at most 2 nodes]}",
+    );
+    survives(&scenario, 150);
+}
+
+#[test]
+fn an_interruption_survives_a_death_at_every_step() {
+    let scenario = told(
+        "{name: interruption, lasts: 40m, pools: [{name: general, capacity: [spot]}], \
+         workloads: [{name: web, replicas: 2, spread: node}], steps: [{at: 5m, interrupt: {}}], \
+         expect: [all pods run by 4m, all pods run at the end, at most 2 nodes]}",
+    );
+    survives(&scenario, 100);
+}
