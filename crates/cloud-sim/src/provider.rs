@@ -136,8 +136,8 @@ impl CloudProvider for CloudSim {
     }
 
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
-        let (wanted, token) = (claim.clone(), token.clone());
-        let launch = Box::new(move |region: &Region| region.launch(&wanted, &token));
+        let (wanted, token, known) = (claim.clone(), token.clone(), self.unavailable().clone());
+        let launch = Box::new(move |region: &Region| region.launch(&wanted, &token, &known));
         let launched = self.ask(Method::Create, &claim.metadata.name, launch).await;
         launched.inspect_err(|error| self.learn(error))
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalogue::Source;
-use cloud::{CloudError, LaunchToken, Launched, Notice, NoticeKind};
+use cloud::{CloudError, LaunchToken, Launched, Notice, NoticeKind, UnavailableOfferings};
 use jiff::Timestamp;
 use model::{
     object::{Map, NodeClaim, ProviderId, Text},
@@ -417,7 +417,7 @@ impl Region {
 
     /// A machine that has been there before the story began, joined and ready: as if launched for this claim.
     pub fn adopt(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Arc<Machine>, CloudError> {
-        let launched = self.launch(claim, token)?;
+        let launched = self.launch(claim, token, &UnavailableOfferings::default())?;
         let now = self.now();
         let mut inner = self.lock();
         let id = ProviderId::from(&*launched.provider_id);
@@ -523,9 +523,15 @@ impl Region {
     }
 
     /// Launches a machine for a claim, or says which one the same launch gave before.
-    pub(crate) fn launch(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
+    /// What the caller knows to be short is not asked for.
+    pub(crate) fn launch(
+        &self,
+        claim: &NodeClaim,
+        token: &LaunchToken,
+        known: &UnavailableOfferings,
+    ) -> Result<Launched, CloudError> {
         let now = self.now();
-        let types = self.types();
+        let types = known.overlay(&self.types(), now);
         let mut inner = self.lock();
         inner.tick(now);
         if let Some(known) = inner.tokens.get(token) {

@@ -199,7 +199,7 @@ fn a_notice_that_nobody_heeds_is_noticed() {
 #[test]
 fn a_cloud_that_promises_more_than_it_gives_is_not_asked_for_ever() {
     let scenario = told(
-        "{name: a, lasts: 60m, pools: [{name: general, capacity: [on-demand]}], \
+        "{name: a, lasts: 12m, pools: [{name: general, capacity: [on-demand]}], \
          workloads: [{name: web, replicas: 2, memory: 300Gi}]}",
     );
     finds_cloud(&["I7"], &scenario, Bug::PromisesMemory);
