@@ -37,7 +37,10 @@ pub(crate) fn run(soak: &Soak) -> Result<ExitCode> {
     let package = ["--profile", "measure", "--quiet", "--package", "dovetail"];
     run::run(run::cargo().arg("build").args(package))?;
     let mut command = run::cargo();
-    command.arg("run").args(package).args(["--", "simulate", "--progress", "--save", &soak.save]);
+    command
+        .arg("run")
+        .args(package)
+        .args(["--", "simulate", "--progress", "--save", &soak.save]);
     command.args(["--seed", &soak.seed.to_string(), "--jobs", &soak.jobs.to_string()]);
     if soak.sweep {
         command.arg("--sweep");

@@ -38,7 +38,10 @@ impl Interruption {
     /// The claims whose machines a notice is about, and their nodes.
     fn concerned(&self, cluster: &Cluster, notice: &Notice) -> Vec<(Arc<NodeClaim>, Option<Arc<Node>>)> {
         cluster.look(|state| {
-            let ours = state.all::<NodeClaim>().iter().filter(|claim| self.managed.claim(claim));
+            let ours = state
+                .all::<NodeClaim>()
+                .iter()
+                .filter(|claim| self.managed.claim(claim));
             let meant = ours.filter(|claim| claim.status.provider_id.as_ref().is_some_and(|id| notice.is_about(id)));
             let node = |claim: &NodeClaim| match Joined::of(claim, state) {
                 Joined::One(node) => Some(node),
@@ -59,7 +62,9 @@ impl Interruption {
         cluster.cloud().acknowledge(notice).await?;
         metrics.interruption_deleted_messages_total.inc([]);
         let waited = cluster.now().duration_since(notice.at).as_secs_f64();
-        metrics.interruption_message_queue_duration_seconds.observe([], waited.max(0.0));
+        metrics
+            .interruption_message_queue_duration_seconds
+            .observe([], waited.max(0.0));
         Ok(())
     }
 }

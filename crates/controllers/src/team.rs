@@ -44,7 +44,10 @@ pub fn all(cluster: &Arc<Cluster>) -> Result<impl Future<Output = ()> + Send + u
         Box::pin(disruption::run(cluster, method)),
     ];
     if cluster.cloud().gives_notice() {
-        team.push(one(Interruption::new(node_claim::Managed::by(&**cluster.cloud())), cluster));
+        team.push(one(
+            Interruption::new(node_claim::Managed::by(&**cluster.cloud())),
+            cluster,
+        ));
     }
     if let Some(policies) = legacy {
         team.push(one(node::Health::new(policies), cluster));

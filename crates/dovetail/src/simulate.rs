@@ -341,7 +341,7 @@ impl Jobs {
         match self {
             Self::Seeds { first, scenarios, .. } => (number < self.len()).then(|| Job {
                 at: number % scenarios,
-                seed: first + (number / scenarios) as u64,
+                seed: first + u64::try_from(number / scenarios).unwrap_or(u64::MAX),
                 death: None,
             }),
             Self::Deaths(jobs) => jobs.get(number).cloned(),
@@ -373,6 +373,9 @@ fn save(args: &Args, scenario: &Scenario, job: &Job, failed: &scenario::Outcome)
     let written = document::yaml(&small).and_then(|text| fs::write(&path, text).context("writing"));
     match written {
         Ok(()) => Some((path.display().to_string(), count)),
-        Err(error) => Some((format!("nothing, as {} cannot be written: {error:#}", path.display()), count)),
+        Err(error) => Some((
+            format!("nothing, as {} cannot be written: {error:#}", path.display()),
+            count,
+        )),
     }
 }

@@ -135,7 +135,7 @@ impl Checker {
             now,
             LEAK,
         ));
-        self.found.extend(unheeded(&world.server.list("NodeClaim"), world, now));
+        self.found.extend(unheeded(world, now));
         for double in world.region.doubles() {
             self.found.insert(Violation {
                 rule: "I5",
@@ -193,19 +193,26 @@ fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDu
 }
 
 /// L4: the cloud has said that it will take a machine, and its claim stays.
-fn unheeded(claims: &[Value], world: &World, now: Timestamp) -> Vec<Violation> {
+fn unheeded(world: &World, now: Timestamp) -> Vec<Violation> {
+    let notices = world.region.notices();
+    if notices.is_empty() {
+        return Vec::new();
+    }
+    let claims = world.server.list("NodeClaim");
     let is_staying = |uid: &str| {
         let claim = claims.iter().find(|claim| text(claim, "/metadata/uid") == uid);
         // What was not recorded as launched cannot be known by its machine.
         claim.is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null() && holds(claim, "Registered"))
     };
-    let notices = world.region.notices().into_iter();
-    let late = notices.filter(|(machine, since)| {
+    let late = notices.into_iter().filter(|(machine, since)| {
         now.duration_since(*since) >= HEEDED && is_staying(&machine.claim_uid().to_string())
     });
     late.map(|(machine, since)| Violation {
         rule: "L4",
-        what: format!("NodeClaim {} stays, although its machine will be taken, as was said at {since}", machine.claim),
+        what: format!(
+            "NodeClaim {} stays, although its machine will be taken, as was said at {since}",
+            machine.claim
+        ),
     })
     .collect()
 }
@@ -244,7 +251,9 @@ fn orphaned(claim: &Value, world: &World) -> Option<Violation> {
 fn has_machine(claim: &Value, world: &World) -> bool {
     let id = text(claim, "/status/providerID");
     let machines = world.region.machines();
-    machines.iter().any(|machine| machine.is_staying() && machine.id.as_str() == id)
+    machines
+        .iter()
+        .any(|machine| machine.is_staying() && machine.id.as_str() == id)
 }
 
 /// L3: a claim that is going for long and does not say what it waits for.

@@ -233,7 +233,8 @@ impl Story<'_> {
                     };
                     let on: Vec<FaultLine> = self.lines.iter().filter(is_on).cloned().collect();
                     witness.disturbed();
-                    self.life.stand_still(on.iter().any(|line| line.kind == FaultKind::Pause), world);
+                    self.life
+                        .stand_still(on.iter().any(|line| line.kind == FaultKind::Pause), world);
                     engine.set(on, world);
                 }
                 Due::Judge(expectation) => {

@@ -114,7 +114,9 @@ fn agent(name: &str) -> String {
 
 /// The process that a request comes from, if it is one of those that elect a leader.
 pub(crate) fn process_of(agent: &str) -> Option<&str> {
-    agent.strip_prefix("karpenter/").filter(|name| name.starts_with(REPLICA))
+    agent
+        .strip_prefix("karpenter/")
+        .filter(|name| name.starts_with(REPLICA))
 }
 
 /// How replicas are called; a process that is alone is called otherwise.

@@ -41,7 +41,10 @@ enum Decision {
 
 fn decide(claim: &NodeClaim, pool: Option<&NodePool>, now: Timestamp) -> Decision {
     let end = if mutation::has(Mutation::NeverRests) {
-        claim.metadata.creation_timestamp.and_then(|made| made.checked_add(Duration::from_mins(20)).ok())
+        claim
+            .metadata
+            .creation_timestamp
+            .and_then(|made| made.checked_add(Duration::from_mins(20)).ok())
     } else {
         disruption::expires_at(claim, pool)
     };

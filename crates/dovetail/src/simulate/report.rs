@@ -96,13 +96,7 @@ impl Report {
         )
     }
 
-    pub(super) fn add(
-        &mut self,
-        job: &Job,
-        file: &str,
-        ran: anyhow::Result<Outcome>,
-        saved: Option<(String, usize)>,
-    ) {
+    pub(super) fn add(&mut self, job: &Job, file: &str, ran: anyhow::Result<Outcome>, saved: Option<(String, usize)>) {
         let at = job.at;
         let outcome = ran.unwrap_or_else(|error| Outcome {
             failures: vec![format!("{error:#}")],
@@ -164,7 +158,11 @@ impl Report {
                 "\n{} seed {}{}",
                 screen.paint(Role::Stop, &format!("failed  {}", failed.scenario)),
                 failed.seed,
-                failed.death.as_ref().map(|death| format!(", {death}")).unwrap_or_default()
+                failed
+                    .death
+                    .as_ref()
+                    .map(|death| format!(", {death}"))
+                    .unwrap_or_default()
             );
             for failure in &failed.failures {
                 let _ = writeln!(text, "        {failure}");

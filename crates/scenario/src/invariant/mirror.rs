@@ -228,7 +228,10 @@ impl Mirror {
     /// The rooms a marked claim's pods may go to now: those there were when it was marked, and every node that is up now.
     pub(super) fn rooms(&self, marked: &Marked, own: &str) -> Vec<Room> {
         let mut rooms = marked.rooms.clone();
-        let up = self.claims.values().filter(|claim| claim.is_initialized && claim.node != own);
+        let up = self
+            .claims
+            .values()
+            .filter(|claim| claim.is_initialized && claim.node != own);
         for claim in up {
             if let Some(node) = self.nodes.get(&claim.node)
                 && !rooms.iter().any(|room| room.node == claim.node)

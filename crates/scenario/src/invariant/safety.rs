@@ -8,7 +8,7 @@ use simulator::{Change, Event};
 use super::{
     Violation,
     budget::allowed,
-    mirror::{Claim, Mirror},
+    mirror::{Claim, Mirror, Room},
 };
 use crate::ground::{holds, key, text};
 
@@ -207,11 +207,14 @@ pub(super) fn replaced_first(mirror: &Mirror, change: &Change, now: Timestamp) -
         if !rooms.iter().any(|room| room.takes(pod)) {
             return Some(Violation {
                 rule: "I9",
-                what: format!("NodeClaim {name} goes as {reason}, and no node takes its pod of {}", pod.app),
+                what: format!(
+                    "NodeClaim {name} goes as {reason}, and no node takes its pod of {}",
+                    pod.app
+                ),
             });
         }
     }
-    let free = rooms.iter().map(|room| room.free());
+    let free = rooms.iter().map(Room::free);
     let free = free.fold([0; 2], |sum, free| [sum[0] + free[0].max(0), sum[1] + free[1].max(0)]);
     let is_short = (0..2).any(|at| needed[at] > free[at]);
     is_short.then(|| Violation {

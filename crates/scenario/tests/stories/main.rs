@@ -135,9 +135,16 @@ fn a_saved_failure_fails_again_in_the_same_way() {
         ..seed(2)
     };
     let failed = run(&life(), &how);
-    assert!(failed.failures.iter().any(|failure| failure.starts_with("I5")), "{:?}", failed.failures);
+    assert!(
+        failed.failures.iter().any(|failure| failure.starts_with("I5")),
+        "{:?}",
+        failed.failures
+    );
     let strikes = shrink(&life(), &how, &failed, 60);
-    assert!(!strikes.is_empty() && strikes.len() < failed.strikes.len(), "{strikes:?}");
+    assert!(
+        !strikes.is_empty() && strikes.len() < failed.strikes.len(),
+        "{strikes:?}"
+    );
     let small = scenario::saved(&life(), &how, &failed, strikes.clone());
     // As a file, and played as a file is: without a profile.
     let text = serde_saphyr::to_string(&small).unwrap();
@@ -147,7 +154,11 @@ fn a_saved_failure_fails_again_in_the_same_way() {
         ..seed(small.seed.unwrap())
     };
     let again = run(&small, &with_the_bug);
-    assert!(again.failures.iter().any(|failure| failure.starts_with("I5")), "{:?}", again.failures);
+    assert!(
+        again.failures.iter().any(|failure| failure.starts_with("I5")),
+        "{:?}",
+        again.failures
+    );
     assert_eq!(again.strikes, strikes);
     let mended = run(&small, &seed(small.seed.unwrap()));
     assert_eq!(mended.failures, [""; 0]);

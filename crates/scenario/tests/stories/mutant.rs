@@ -7,7 +7,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use cloud::{
-    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairPolicy, UnavailableOffering,
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairPolicy,
+    UnavailableOffering,
 };
 use model::{
     object::{NodeClaim, NodePool, ProviderId},

@@ -167,7 +167,11 @@ pub(crate) fn contested(fault: &str) -> Scenario {
     scenario.replicas = Some(2);
     scenario.faults = [90, 930, 960, 1030, 2720, 3930]
         .map(|from| FaultLine {
-            kind: if fault == "pause" { FaultKind::Pause } else { FaultKind::Partition },
+            kind: if fault == "pause" {
+                FaultKind::Pause
+            } else {
+                FaultKind::Partition
+            },
             from: Some(format!("{from}s")),
             time: "40s".to_owned(),
             per_mille: None,

@@ -59,7 +59,10 @@ fn a_notice_is_told_counted_and_its_offering_is_left_alone() {
         let disrupted = ["spot_interrupted", "general", "spot", "", "graceful"];
         let counts = [
             world.metrics.nodeclaims_disrupted_total.value(disrupted),
-            world.metrics.interruption_received_messages_total.value(["spot_interrupted"]),
+            world
+                .metrics
+                .interruption_received_messages_total
+                .value(["spot_interrupted"]),
             world.metrics.interruption_deleted_messages_total.value([]),
         ];
         (before, after, reasons, counts)
