@@ -24,6 +24,7 @@ fn deaths(scenario: &Scenario) -> Vec<(String, Scenario, Play)> {
 
 fn survives(scenario: &Scenario, least: usize) {
     let plays = deaths(scenario);
+    println!("{}: {} deaths", scenario.name, plays.len());
     assert!(plays.len() >= least, "only {} deaths", plays.len());
     assert_eq!(failures(&plays), [""; 0], "of {} deaths", plays.len());
 }
@@ -31,9 +32,9 @@ fn survives(scenario: &Scenario, least: usize) {
 #[test]
 fn a_launch_survives_a_death_at_every_step() {
     let scenario = told(
-        "{name: launch, lasts: 30m, pools: [{name: general, capacity: [on-demand]}], \
-         workloads: [{name: web, replicas: 3, spread: node}], \
-         expect: [all pods run by 10m, at most 3 nodes, all pods run at the end]}",
+        "{name: launch, lasts: 9m, pools: [{name: general, capacity: [on-demand]}], \
+         workloads: [{name: web, replicas: 6, spread: node}], \
+         expect: [all pods run by 6m, at most 6 nodes, all pods run at the end]}",
     );
     survives(&scenario, 100);
 }
@@ -41,9 +42,9 @@ fn a_launch_survives_a_death_at_every_step() {
 #[test]
 fn a_drain_survives_a_death_at_every_step() {
     let scenario = told(
-        "{name: drain, lasts: 40m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
-         workloads: [{name: web, replicas: 3, spread: node, minAvailable: 1}], \
-         steps: [{at: 5m, scale: {web: 1}}], expect: [all pods run by 4m, all pods run at the end, at most 1 nodes]}",
+        "{name: drain, lasts: 16m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 4, spread: node, minAvailable: 1}], \
+         steps: [{at: 4m, scale: {web: 1}}], expect: [all pods run by 3m, all pods run at the end, at most 1 nodes]}",
     );
     survives(&scenario, 150);
 }
@@ -51,9 +52,9 @@ fn a_drain_survives_a_death_at_every_step() {
 #[test]
 fn a_replacement_survives_a_death_at_every_step() {
     let scenario = told(
-        "{name: replace, lasts: 60m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
-         workloads: [{name: web, replicas: 2, spread: node, minAvailable: 1}], steps: [{at: 5m, image: {name: image-2}}], \
-         expect: [all pods run by 4m, every node runs image image-2, all pods run at the end, at most 2 nodes]}",
+        "{name: replace, lasts: 24m, pools: [{name: general, capacity: [on-demand], disruption: {budgets: [{nodes: '100%'}]}}], \
+         workloads: [{name: web, replicas: 3, spread: node, minAvailable: 2}], steps: [{at: 4m, image: {name: image-2}}], \
+         expect: [all pods run by 3m, every node runs image image-2, all pods run at the end, at most 3 nodes]}",
     );
     survives(&scenario, 150);
 }
@@ -61,9 +62,9 @@ fn a_replacement_survives_a_death_at_every_step() {
 #[test]
 fn an_interruption_survives_a_death_at_every_step() {
     let scenario = told(
-        "{name: interruption, lasts: 40m, pools: [{name: general, capacity: [spot]}], \
-         workloads: [{name: web, replicas: 2, spread: node}], steps: [{at: 5m, interrupt: {}}], \
-         expect: [all pods run by 4m, all pods run at the end, at most 2 nodes]}",
+        "{name: interruption, lasts: 16m, pools: [{name: general, capacity: [spot]}], \
+         workloads: [{name: web, replicas: 3, spread: node}], steps: [{at: 4m, interrupt: {}}], \
+         expect: [all pods run by 3m, all pods run at the end, at most 3 nodes]}",
     );
     survives(&scenario, 100);
 }
