@@ -198,9 +198,10 @@ impl Profile {
         let chance = Chance::new(seed ^ 0x1ea5e);
         let line = |(number, kind): (usize, Kind)| {
             let thing = number.to_string();
-            let from = chance
-                .of("from", &thing)
-                .between(Duration::from_secs(20), lasts / 2 - Duration::from_mins(1));
+            let from = chance.of("from", &thing).between(
+                Duration::from_secs(20),
+                (lasts / 2).saturating_sub(Duration::from_mins(1)),
+            );
             let time = chance
                 .of("time", &thing)
                 .between(Duration::from_secs(5), Duration::from_secs(45));
