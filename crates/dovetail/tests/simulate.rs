@@ -45,7 +45,7 @@ fn a_failure_is_saved_as_a_scenario_that_fails_again() {
     let (bad, saved) = (directory.path().join("bad.yaml"), directory.path().join("saved"));
     fs::write(&bad, SMALL.replace("at most 1 nodes", "no nodes")).unwrap();
     let arguments = ["--faults", "rough", "--seed", "5", "--save", saved.to_str().unwrap()];
-    let played = dovetail(&[&["simulate", bad.to_str().unwrap()], &arguments[..]].concat());
+    let played = dovetail(&[&["simulate", bad.to_str().unwrap()][..], &arguments[..]].concat());
     assert_eq!(played.status.code(), Some(1));
     let file = saved.join("small-5.yaml");
     let told = text(&played.stdout);
