@@ -25,8 +25,6 @@ pub(crate) enum Bug {
     ForgetsTheToken,
     /// Finds that every machine has drifted, always.
     AlwaysDrifted,
-    /// Promises types far more memory than they have.
-    PromisesMemory,
 }
 
 struct Mutant {
@@ -83,20 +81,7 @@ impl CloudProvider for Mutant {
     }
 
     async fn instance_types(&self, pool: &NodePool) -> Result<Vec<Arc<CatalogType>>, CloudError> {
-        let mut types = self.cloud.instance_types(pool).await?;
-        if self.bug == Bug::PromisesMemory {
-            for entry in &mut types {
-                let more = entry.capacity.map(|name, amount| {
-                    if name.as_str() == "memory" {
-                        "4Ti".parse().unwrap_or(amount)
-                    } else {
-                        amount
-                    }
-                });
-                Arc::make_mut(entry).capacity = more;
-            }
-        }
-        Ok(types)
+        self.cloud.instance_types(pool).await
     }
 
     async fn is_drifted(&self, claim: &NodeClaim) -> Result<Option<String>, CloudError> {

@@ -201,15 +201,6 @@ fn a_notice_that_nobody_heeds_is_noticed() {
 }
 
 #[test]
-fn a_cloud_that_promises_more_than_it_gives_is_not_asked_for_ever() {
-    let scenario = told(
-        "{name: a, lasts: 12m, pools: [{name: general, capacity: [on-demand]}], \
-         workloads: [{name: web, replicas: 2, memory: 300Gi}]}",
-    );
-    finds_cloud(&["I7"], &scenario, Bug::PromisesMemory);
-}
-
-#[test]
 fn a_pod_that_waits_without_a_word_is_noticed() {
     let huge = told("{name: a, lasts: 40m, pools: [{name: general}], workloads: [{name: huge, memory: 9000Gi}]}");
     finds("L1", &huge, Mutation::SaysNothing);

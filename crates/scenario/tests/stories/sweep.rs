@@ -1,4 +1,4 @@
-//! A death at every step: before and after every write and every call to the cloud that changes something.
+//! Deaths at the steps of a story: before and after every write and every call to the cloud that changes something.
 
 use scenario::{Play, Scenario};
 
@@ -22,10 +22,15 @@ fn deaths(scenario: &Scenario) -> Vec<(String, Scenario, Play)> {
     plays
 }
 
+/// Of so many deaths one is played, by turns before and after, as long as a run costs a second: 1 plays all, and so does
+/// `dovetail simulate --sweep`.
+const EVERY: usize = 3;
+
 fn survives(scenario: &Scenario, least: usize) {
     let plays = deaths(scenario);
     println!("{}: {} deaths", scenario.name, plays.len());
     assert!(plays.len() >= least, "only {} deaths", plays.len());
+    let plays: Vec<_> = plays.into_iter().step_by(EVERY).collect();
     assert_eq!(failures(&plays), [""; 0], "of {} deaths", plays.len());
 }
 
