@@ -54,6 +54,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "insight",
+        sees: &["api", "model", "packing", "scheduler", "disruption", "devices"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -122,6 +127,7 @@ const LAYERS: &[Layer] = &[
             "cloud-sim",
             "controllers",
             "disruption",
+            "insight",
             "packing",
             "runtime",
             "scenario",

@@ -10,7 +10,6 @@ mod facts;
 mod marker;
 mod measure;
 mod memory;
-pub(crate) mod pause;
 mod queue;
 mod reboot;
 mod repair;

@@ -21,6 +21,7 @@ mod fix;
 mod guard;
 mod method;
 mod options;
+mod pause;
 mod refusal;
 mod repack;
 mod replace;
@@ -44,6 +45,7 @@ pub use facts::{Facts, MachineShape, PastMove, Pause, Repair, RepairAction, Rota
 pub use guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT, looping_pools};
 pub use method::{Class, Decision, Method, Reason, TerminateFirst};
 pub use options::{Consolidation, Options};
+pub use pause::{pause_of, paused};
 pub use refusal::{Event, Fix, Refusal, Rule, UnschedulablePods};
-pub use round::{Pass, Round, ask, consider, decide, tracked_costs};
+pub use round::{Pass, Round, ask, consider, decide, survey, tracked_costs};
 pub use validate::{Invalid, validate};

@@ -134,6 +134,14 @@ pub fn ask(method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options
     )
 }
 
+/// Asks every method, whatever the others find: for whoever wants to know of each node why it stays.
+pub fn survey(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Vec<Pass> {
+    let marked = with_marks(snapshot, facts, now);
+    let (world, stage) = (World::new(&marked, facts, options, now), Stage::default());
+    let methods = Method::ALL.into_iter().filter(|method| is_asked(&world, *method));
+    methods.map(|method| asked(&world, &stage, method, &[])).collect()
+}
+
 /// What would come of taking exactly these nodes by consolidation, whatever the budgets and the other candidates: the
 /// command, or the rule that is in the way.
 pub fn consider(

@@ -2,6 +2,7 @@
 
 mod answer;
 mod budgets;
+mod cost;
 mod crds;
 mod demo;
 mod document;
@@ -13,8 +14,10 @@ mod reply;
 mod run;
 mod simulate;
 mod source;
+mod status;
 mod terminal;
 mod version;
+mod why;
 
 use std::process::ExitCode;
 
@@ -35,7 +38,11 @@ enum Command {
     Demo(demo::Args),
     Simulate(simulate::Args),
     Run(run::Args),
+    Status(status::Args),
+    #[command(visible_alias = "explain")]
+    Why(why::Args),
     Plan(plan::Args),
+    Cost(cost::Args),
     Budgets(budgets::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
@@ -67,6 +74,9 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::answer(&args),
         Command::Simulate(args) => simulate::answer(&args)?.print(),
         Command::Run(args) => run::answer(&args),
+        Command::Status(args) => status::answer(&args)?.print(),
+        Command::Why(args) => why::answer(&args)?.print(),
+        Command::Cost(args) => cost::answer(&args)?.print(),
         Command::Plan(args) => plan::answer(&args)?.print(),
         Command::Budgets(args) => budgets::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),

@@ -1,22 +1,31 @@
-//! `dovetail plan`: which nodes the pending pods of a dump would get, what they cost, and what stays pending and why.
+//! `dovetail plan`: which nodes pods that wait would get, what would be moved or removed now and next, and what may not be.
 
-mod engine;
-mod funnel;
-mod report;
+pub(crate) mod funnel;
+mod moves;
 mod table;
 
+use std::num::NonZero;
+
+use insight::{
+    View,
+    launch::{self, Report},
+    outlook::{Kept, Move, Outlook, PausedPool, Reach, Total},
+};
+use serde::Serialize;
+
+pub(crate) use self::moves::short_id;
 use crate::{
     answer::Answer,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
 };
 
-/// Print the nodes that pending pods would get, with prices, and why the rest stays pending.
+/// Print what would be done now and next: nodes for pods that wait, nodes that go, what waits, what is held by which rule.
 ///
-/// Reads what `kubectl get -o yaml` printed, and needs neither a cluster nor a cloud: instance types and prices come
-/// with the program. A dump for it is made by
+/// Reads the cluster kubectl speaks to, or with --from what `kubectl get -o yaml` printed: that needs neither a cluster nor
+/// a cloud, instance types and prices come with the program. A dump for it is made by
 ///
-///     kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml
+///     kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pdb,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -26,6 +35,9 @@ pub(crate) struct Args {
     /// List the pods of each node.
     #[arg(long)]
     pods: bool,
+    /// List every node that waits or is held.
+    #[arg(long)]
+    all: bool,
     /// How to print it.
     #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml"]))]
     output: Format,
@@ -44,17 +56,54 @@ pub(crate) enum Packing {
     Faithful,
 }
 
+/// The answer as a document: nodes for pods that wait, and what happens to those there are.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    launches: &'a Report,
+    moves: &'a [Move],
+    waits: &'a [Kept],
+    held: &'a [Kept],
+    paused: &'a [PausedPool],
+    outlook: &'a Total,
+}
+
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let input = source::read(&args.source, Needs::Decisions)?;
-    let planned = engine::plan(&input.snapshot, args.packing);
-    let report = report::Report::of(&input.snapshot, &planned);
+    let input = source::read(&args.source, Needs::Decisions)?.about_moves();
+    let options = packing::Options {
+        packing: match args.packing {
+            Packing::Faithful => packing::Packing::Faithful,
+            Packing::Cheapest => packing::Packing::Cheapest,
+        },
+        threads: threads(),
+        ..packing::Options::default()
+    };
+    let planned = launch::plan(&input.snapshot, &options);
+    let report = Report::of(&input.snapshot, &planned);
+    let view = View::of(&input.snapshot);
+    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let document = Document {
+        launches: &report,
+        moves: &outlook.moves,
+        waits: &outlook.waits,
+        held: &outlook.held,
+        paused: &outlook.paused,
+        outlook: &outlook.total,
+    };
+    let is_empty = report.pods.waiting == 0 && outlook.moves.is_empty();
     let mut answer = args
         .reply
-        .answer(&input, ("Plan", &report), args.output, false, |screen| {
-            table::render(&report, args.pods, screen)
+        .answer(&input, ("Plan", &document), args.output, is_empty, |screen| {
+            let launches = table::render(&report, args.pods, screen);
+            moves::joined(&launches, &report, &outlook, view.now, args.all, screen)
         })?;
     answer.is_finding |= args.fail_on_pending && !report.pending.is_empty();
     Ok(answer)
+}
+
+/// Threads to compute on.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(crate) enum Needs {
     /// Everything a decision is made from: at least a NodePool, and a catalogue.
     Decisions,
     /// All objects there are, whatever they are.
+    #[allow(dead_code, reason = "for commands that judge manifests")]
     Objects,
     /// NodePools and nodes.
     Pools,
@@ -89,8 +90,6 @@ pub(crate) enum Origin {
         leader: Option<String>,
         /// What the API server says it is.
         version: Option<String>,
-        /// When it was asked.
-        asked_at: Timestamp,
     },
 }
 
@@ -114,6 +113,18 @@ impl Origin {
 
 /// What a dump needs, as a command to type.
 pub(crate) const DUMP_COMMAND: &str = "kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pdb,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml";
+
+/// What answers about moves take for granted: neither a dump nor the API server tells.
+const FRESH: &str = "a controller that has just started, with its default settings: no move is under way, nothing was learnt, no node is under repair";
+
+impl Input {
+    /// Says that the answer is about moves.
+    #[must_use]
+    pub(crate) fn about_moves(mut self) -> Self {
+        self.assumed.push(FRESH.to_owned());
+        self
+    }
+}
 
 /// Reads the cluster that the flags name.
 pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {

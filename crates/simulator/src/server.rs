@@ -353,6 +353,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// The server's time as answers write it.
+    pub(crate) fn date(&self) -> String {
+        let now = self.server.now().to_zoned(jiff::tz::TimeZone::UTC);
+        now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     fn die(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
         self.server.crash.notify_one();

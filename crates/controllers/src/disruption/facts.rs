@@ -12,7 +12,6 @@ use state::State;
 
 use super::{
     memory::{Memory, Waiting},
-    pause,
     repair::Policies,
 };
 use crate::{
@@ -72,7 +71,7 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
         .map(|pool| pool.metadata.key())
         .collect();
     let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
-    let (snapshot, paused) = pause::held(&in_flight::counted(&snapshot), now);
+    let (snapshot, paused) = disruption::paused(&in_flight::counted(&snapshot), now);
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
     facts.expected = memory.expected();

@@ -10,7 +10,7 @@ use runtime::Settings;
 use state::{Change, State, Transition};
 
 use super::{Managed, Reason, changed_claim, ending};
-use crate::{Cluster, Controller, Next, Problem, disruption::pause};
+use crate::{Cluster, Controller, Next, Problem};
 
 /// `nodeclaim.expiration`
 pub struct Expiration {
@@ -51,7 +51,7 @@ const HELD: Duration = Duration::from_mins(1);
 /// Whether a claim whose time has come lives on: its pool is paused, or wants it to wait for budgets that are used up.
 fn is_held(cluster: &Cluster, claim: &NodeClaim, pool: &NodePool) -> bool {
     let now = cluster.now();
-    if pause::of(pool, now).is_some() {
+    if disruption::pause_of(pool, now).is_some() {
         return true;
     }
     let waits = disruption::waits_for_budgets_until(claim, pool).is_some_and(|until| now < until);

@@ -10,11 +10,9 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{
-    engine::{Planned, Upstream},
-    report::Report,
-    *,
-};
+use insight::launch::{Planned, Report, Upstream};
+
+use super::table;
 use crate::{document, terminal::Screen};
 
 const SNAPSHOT: &str = r#"{

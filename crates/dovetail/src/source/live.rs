@@ -59,7 +59,6 @@ pub(super) fn read(
         objects: report.objects,
         leader: listed.leader,
         version: listed.version,
-        asked_at,
     };
     Ok((snapshot, origin, assumed))
 }

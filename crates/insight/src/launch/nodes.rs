@@ -11,49 +11,66 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::usd;
+use crate::usd;
 
 /// A node to launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NewNode {
+pub struct NewNode {
     /// Counted from 1.
-    pub(crate) number: usize,
-    pub(crate) node_pool: String,
+    pub number: usize,
+    /// Whose template it is made from.
+    pub node_pool: String,
     /// The cheapest launch; absent when nothing can be launched at once.
-    pub(crate) instance_type: Option<String>,
-    pub(crate) zone: Option<String>,
-    pub(crate) capacity_type: Option<String>,
+    pub instance_type: Option<String>,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// Its kind of capacity.
+    pub capacity_type: Option<String>,
+    /// What it costs an hour.
     #[serde(with = "usd::maybe")]
-    pub(crate) usd_h: Option<Price>,
+    pub usd_h: Option<Price>,
     /// How many instance types would do, the cheapest included.
-    pub(crate) instance_types: usize,
-    pub(crate) room: Room,
+    pub instance_types: usize,
+    /// How full it will be.
+    pub room: Room,
     /// In the order they were placed.
-    pub(crate) pods: Vec<String>,
+    pub pods: Vec<String>,
 }
 
 /// What is asked of a node, DaemonSets included, and what it has for pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Room {
-    pub(crate) cpu_m_requested: u64,
-    pub(crate) cpu_m_allocatable: u64,
-    pub(crate) memory_mib_requested: u64,
-    pub(crate) memory_mib_allocatable: u64,
+pub struct Room {
+    /// Millicores asked for.
+    pub cpu_m_requested: u64,
+    /// Millicores there.
+    pub cpu_m_allocatable: u64,
+    /// MiB asked for.
+    pub memory_mib_requested: u64,
+    /// MiB there.
+    pub memory_mib_allocatable: u64,
 }
 
 /// A node that exists, or is on its way, and gets pods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ExistingNode {
-    pub(crate) name: String,
-    pub(crate) node_pool: Option<String>,
-    pub(crate) instance_type: Option<String>,
-    pub(crate) zone: Option<String>,
-    pub(crate) capacity_type: Option<String>,
+pub struct ExistingNode {
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub node_pool: Option<String>,
+    /// Its type.
+    pub instance_type: Option<String>,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// Its kind of capacity.
+    pub capacity_type: Option<String>,
     /// False for a claim whose node has not registered.
-    pub(crate) is_registered: bool,
-    pub(crate) before: Room,
-    pub(crate) after: Room,
-    pub(crate) pods: Vec<String>,
+    pub is_registered: bool,
+    /// How full it is.
+    pub before: Room,
+    /// How full it will be.
+    pub after: Room,
+    /// The pods it gets.
+    pub pods: Vec<String>,
 }
 
 impl Room {
@@ -71,17 +88,17 @@ impl Room {
 
 impl Room {
     /// Requested and allocatable millicores.
-    pub(crate) fn cpu(&self) -> (u64, u64) {
+    pub fn cpu(&self) -> (u64, u64) {
         (self.cpu_m_requested, self.cpu_m_allocatable)
     }
 
     /// Requested and allocatable MiB.
-    pub(crate) fn memory(&self) -> (u64, u64) {
+    pub fn memory(&self) -> (u64, u64) {
         (self.memory_mib_requested, self.memory_mib_allocatable)
     }
 
     /// Counts another node's in.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.cpu_m_requested += other.cpu_m_requested;
         self.cpu_m_allocatable += other.cpu_m_allocatable;
         self.memory_mib_requested += other.memory_mib_requested;

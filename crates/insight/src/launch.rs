@@ -1,58 +1,76 @@
-//! The answer as data: every figure the table shows and those it has no room for.
+//! Which nodes would the pending pods get, what do they cost, and what stays pending and why?
 
+mod engine;
 mod nodes;
 mod pending;
-pub(crate) mod usd;
 
 use model::{price::Price, snapshot::Snapshot};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{
+pub use self::{
+    engine::{Planned, Upstream, plan},
     nodes::{ExistingNode, NewNode, Room},
-    pending::Pending,
+    pending::{Pending, Reason, workload},
 };
-use super::engine::Planned;
-use crate::terminal::HOURS_OF_A_MONTH;
+use crate::usd;
 
-/// What `-o json` and `-o yaml` print.
+/// Hours of a month, as clouds' calculators count it.
+const HOURS_OF_A_MONTH: u64 = 730;
+
+/// A plan for pods that wait, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) pods: Pods,
-    pub(crate) new_nodes: Vec<NewNode>,
-    pub(crate) existing_nodes: Vec<ExistingNode>,
-    pub(crate) pending: Vec<Pending>,
-    pub(crate) total: Total,
+pub struct Report {
+    /// How many pods want a place.
+    pub pods: Pods,
+    /// Nodes to launch.
+    pub new_nodes: Vec<NewNode>,
+    /// Nodes that get pods.
+    pub existing_nodes: Vec<ExistingNode>,
+    /// Pods without a place.
+    pub pending: Vec<Pending>,
+    /// What it comes to.
+    pub total: Total,
 }
 
 /// How many pods want a place and get one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pods {
-    pub(crate) waiting: usize,
-    pub(crate) on_new_nodes: usize,
-    pub(crate) on_existing_nodes: usize,
-    pub(crate) pending: usize,
+pub struct Pods {
+    /// That want one.
+    pub waiting: usize,
+    /// That get one on a node to launch.
+    pub on_new_nodes: usize,
+    /// That get one on a node there is.
+    pub on_existing_nodes: usize,
+    /// That get none.
+    pub pending: usize,
 }
 
 /// What it comes to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Total {
-    pub(crate) new_nodes: usize,
+pub struct Total {
+    /// Nodes to launch.
+    pub new_nodes: usize,
+    /// What they cost an hour.
     #[serde(with = "usd")]
-    pub(crate) usd_h: Price,
+    pub usd_h: Price,
+    /// The same for a month.
     #[serde(with = "usd")]
-    pub(crate) usd_mo: Price,
+    pub usd_mo: Price,
     /// What no valid plan can cost less than, where it was computed.
     #[serde(with = "usd::maybe")]
-    pub(crate) lower_bound_usd_h: Option<Price>,
+    pub lower_bound_usd_h: Option<Price>,
     /// What upstream's algorithm pays for the same pods.
     #[serde(with = "usd::maybe")]
-    pub(crate) upstream_usd_h: Option<Price>,
-    pub(crate) upstream_new_nodes: Option<usize>,
-    pub(crate) upstream_pending: Option<usize>,
+    pub upstream_usd_h: Option<Price>,
+    /// Nodes it launches.
+    pub upstream_new_nodes: Option<usize>,
+    /// Pods it leaves pending.
+    pub upstream_pending: Option<usize>,
 }
 
 impl Report {
-    pub(super) fn of(snapshot: &Snapshot, planned: &Planned) -> Self {
+    /// A plan as data.
+    pub fn of(snapshot: &Snapshot, planned: &Planned) -> Self {
         let plan = &planned.plan;
         let pods = Pods {
             waiting: plan.placed() + plan.unplaced.len(),

@@ -12,28 +12,32 @@ fn price<E: Error>(dollars: f64) -> Result<Price, E> {
     Price::from_f64(dollars).ok_or_else(|| E::custom(format_args!("{dollars} is not an amount of dollars")))
 }
 
+/// Writes a number of dollars.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-pub(crate) fn serialize<S: Serializer>(price: &Price, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize<S: Serializer>(price: &Price, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(number(*price))
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Price, D::Error> {
+/// Reads a number of dollars.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Price, D::Error> {
     price(f64::deserialize(deserializer)?)
 }
 
 /// The same for what may be unknown.
-pub(crate) mod maybe {
+pub mod maybe {
     use super::{Deserialize, Deserializer, Price, Serializer, number, price};
 
+    /// Writes a number of dollars, if there is one.
     #[expect(clippy::ref_option, reason = "serde passes fields by reference")]
-    pub(crate) fn serialize<S: Serializer>(price: &Option<Price>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(price: &Option<Price>, serializer: S) -> Result<S::Ok, S::Error> {
         match price {
             Some(price) => serializer.serialize_some(&number(*price)),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Price>, D::Error> {
+    /// Reads a number of dollars, if there is one.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Price>, D::Error> {
         Option::<f64>::deserialize(deserializer)?.map(price).transpose()
     }
 }

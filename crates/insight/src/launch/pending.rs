@@ -9,30 +9,38 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::{engine::Planned, funnel::Funnel};
+use super::Planned;
+use crate::funnel::Funnel;
 
 /// Pods of one workload that have no place for one reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Pending {
+pub struct Pending {
     /// `Deployment/shop/checkout`, or the pod itself.
-    pub(crate) workload: String,
-    pub(crate) pods: Vec<String>,
+    pub workload: String,
+    /// Who they are.
+    pub pods: Vec<String>,
     /// What one of them asks for.
-    pub(crate) requests: BTreeMap<String, String>,
-    pub(crate) reason: Reason,
+    pub requests: BTreeMap<String, String>,
+    /// What follows from it.
+    pub reason: Reason,
     /// In upstream's words.
-    pub(crate) message: String,
+    pub message: String,
     /// How far the first of them came.
-    pub(crate) funnel: Option<Funnel>,
+    pub funnel: Option<Funnel>,
 }
 
 /// What follows from having no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Reason {
+pub enum Reason {
+    /// It wants none of ours.
     OptedOut,
+    /// It is not valid.
     Invalid,
+    /// Nothing fits.
     Unschedulable,
+    /// It waits for reserved capacity.
     WaitsForReservation,
+    /// It asks for devices, which are ignored.
     DeviceRequestsIgnored,
 }
 
@@ -83,7 +91,7 @@ fn requests(pod: &Pod) -> BTreeMap<String, String> {
 }
 
 /// What made the pod: its controller, or for a ReplicaSet the Deployment above it.
-fn workload(pod: &Pod, snapshot: &Snapshot) -> String {
+pub fn workload(pod: &Pod, snapshot: &Snapshot) -> String {
     let metadata = &pod.metadata;
     let Some(owner) = metadata.controller() else {
         return format!("Pod/{}/{}", metadata.namespace, metadata.name);

@@ -6,15 +6,16 @@
 use std::sync::Arc;
 
 use api::annotations::{PAUSE, PAUSE_REASON};
-use disruption::{Pause, Reason};
 use jiff::Timestamp;
 use model::{
     object::{Budget, NodePool},
     snapshot::Snapshot,
 };
 
+use crate::{facts::Pause, method::Reason};
+
 /// Until when a pool is paused, if it is; a word that is no time means until the annotation goes.
-pub(crate) fn of(pool: &NodePool, now: Timestamp) -> Option<Pause> {
+pub fn pause_of(pool: &NodePool, now: Timestamp) -> Option<Pause> {
     let text = pool.metadata.annotations.get(PAUSE)?;
     let reason = pool.metadata.annotations.get(PAUSE_REASON);
     let pause = Pause {
@@ -25,10 +26,10 @@ pub(crate) fn of(pool: &NodePool, now: Timestamp) -> Option<Pause> {
 }
 
 /// The snapshot with paused pools held, and how many these are.
-pub(super) fn held(snapshot: &Snapshot, now: Timestamp) -> (Snapshot, usize) {
+pub fn paused(snapshot: &Snapshot, now: Timestamp) -> (Snapshot, usize) {
     let pools = snapshot.objects().node_pools.iter();
     let held: Vec<_> = pools
-        .filter(|pool| of(pool, now).is_some())
+        .filter(|pool| pause_of(pool, now).is_some())
         .map(|pool| Arc::new(with_none(pool)))
         .collect();
     let count = held.len();
@@ -73,7 +74,7 @@ mod tests {
         ];
         for (annotations, expected) in cases {
             let pool: NodePool = serde_json::from_value(json!({"metadata": {"annotations": annotations}})).unwrap();
-            let pause = of(&pool, now);
+            let pause = pause_of(&pool, now);
             assert_eq!(pause.as_ref().map(|pause| &*pause.reason), expected, "{annotations}");
         }
     }

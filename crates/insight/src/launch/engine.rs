@@ -1,45 +1,38 @@
-//! The one place where the command meets the planner.
+//! The one place where an answer meets the planner.
 
-use std::{collections::BTreeMap, num::NonZero};
+use std::collections::BTreeMap;
 
 use model::{object::ObjectKey, plan::Plan, price::Price, snapshot::Snapshot};
 
-use super::{Packing, funnel::Funnel};
+use crate::funnel::Funnel;
 
 /// A plan, and what can be said about it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Planned {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Planned {
     /// The plan.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
     /// What no valid plan can cost less than.
-    pub(crate) lower_bound: Option<Price>,
+    pub lower_bound: Option<Price>,
     /// What upstream's algorithm would have paid.
-    pub(crate) upstream: Option<Upstream>,
+    pub upstream: Option<Upstream>,
     /// How far pods without a place came.
-    pub(crate) funnels: BTreeMap<ObjectKey, Funnel>,
+    pub funnels: BTreeMap<ObjectKey, Funnel>,
 }
 
 /// What upstream's algorithm comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Upstream {
+pub struct Upstream {
     /// Its price.
-    pub(crate) price: Price,
+    pub price: Price,
     /// How many nodes it launches.
-    pub(crate) nodes: usize,
+    pub nodes: usize,
     /// How many pods it leaves without a place.
-    pub(crate) unplaced: usize,
+    pub unplaced: usize,
 }
 
-pub(crate) fn plan(snapshot: &Snapshot, packing: Packing) -> Planned {
-    let options = packing::Options {
-        packing: match packing {
-            Packing::Faithful => packing::Packing::Faithful,
-            Packing::Cheapest => packing::Packing::Cheapest,
-        },
-        threads: std::thread::available_parallelism().map_or(1, NonZero::get),
-        ..packing::Options::default()
-    };
-    let packing::Planned { plan, report, .. } = packing::planned(snapshot, &options);
+/// The plan for the pods of a snapshot that wait, with what can be said about it.
+pub fn plan(snapshot: &Snapshot, options: &packing::Options) -> Planned {
+    let packing::Planned { plan, report, .. } = packing::planned(snapshot, options);
     // Pods that are not tried at all are nobody's to place.
     let tried = report.winner().map_or(0, |winner| winner.unplaced);
     let ignored = plan.unplaced.len().saturating_sub(tried);
