@@ -71,6 +71,7 @@ impl Reply {
             _ if self.quiet => first_line(&rendered(&Screen { width: None, ..screen })),
             _ => rendered(&screen),
         };
+        let text = if screen.is_ascii { text.replace('·', "|") } else { text };
         let notes = if self.quiet {
             String::new()
         } else {

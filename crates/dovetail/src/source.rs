@@ -102,6 +102,14 @@ impl Origin {
         }
     }
 
+    /// The word for what it is.
+    fn place(&self) -> &'static str {
+        match self {
+            Self::Dump { .. } => "dump",
+            Self::Live { .. } => "cluster",
+        }
+    }
+
     /// What it is called in messages.
     fn name(&self) -> &str {
         match self {
@@ -141,7 +149,7 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     let (snapshot, catalogue) = match needs {
         Needs::Decisions => {
             let (snapshot, offers) = completed(args, &raw, &origin)?;
-            assumed.extend(missing_kinds(&snapshot));
+            assumed.extend(missing_kinds(&snapshot, origin.place()));
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
         }
@@ -238,7 +246,7 @@ fn passed_over(report: &Report) -> Vec<String> {
 }
 
 /// Kinds that matter and of which there are none: the answer would differ if the source only lacked them.
-fn missing_kinds(snapshot: &Snapshot) -> Vec<String> {
+fn missing_kinds(snapshot: &Snapshot, place: &str) -> Vec<String> {
     let objects = snapshot.objects();
     let claims_volumes = snapshot.provisionable_pods().any(|pod| {
         pod.spec
@@ -249,20 +257,20 @@ fn missing_kinds(snapshot: &Snapshot) -> Vec<String> {
     let missing = [
         (
             objects.daemon_sets.is_empty(),
-            "no DaemonSets in the dump: nodes run none",
+            "no DaemonSets in the PLACE: nodes run none",
         ),
         (
             objects.nodes.is_empty(),
-            "no Nodes in the dump: every pod needs a new node",
+            "no Nodes in the PLACE: every pod needs a new node",
         ),
         (
             claims_volumes && objects.persistent_volume_claims.is_empty(),
-            "no PersistentVolumeClaims in the dump: pods that use one cannot be placed",
+            "no PersistentVolumeClaims in the PLACE: pods that use one cannot be placed",
         ),
     ];
     missing
         .into_iter()
         .filter(|(is_missing, _)| *is_missing)
-        .map(|(_, text)| text.to_owned())
+        .map(|(_, text)| text.replace("PLACE", place))
         .collect()
 }

@@ -152,6 +152,7 @@ impl<'v, 'a> Holds<'v, 'a> {
                 let after = disruption.consolidate_after.as_ref()?.span()?;
                 since.checked_add(after.to_signed()).ok()
             });
+            let at = at.filter(|at| *at > self.view.now);
             stays.push(with_fix(&Rule::NotYetConsolidatable { at }, name, None));
         }
         stays

@@ -97,7 +97,7 @@ impl AboveBound {
 pub struct Bounds {
     /// All together.
     pub total: Dollars,
-    /// By pool: each pod's part, summed up.
+    /// By pool: in proportion to what its pods cost in a fleet planned anew.
     pub by_pool: BTreeMap<String, Dollars>,
 }
 
@@ -105,7 +105,37 @@ impl Bounds {
     /// What no valid fleet for the pods that run on machines of NodePools can cost less than.
     pub fn of(view: &View<'_>) -> Self {
         let (emptied, pools) = emptied(view);
-        let Floor { total, parts } = packing::floor(&emptied, &Options::default());
+        if view.machines.len() > LARGE {
+            return Self::quick(&emptied, &pools);
+        }
+        // Who plans learns what pods are worth, and so proves more than who only looks.
+        let planned = packing::planned(&emptied, &Options::default());
+        let total = Dollars::from(planned.report.lower_bound);
+        let mut worth: BTreeMap<String, Dollars> = BTreeMap::new();
+        for claim in &planned.plan.claims {
+            let price = claim.cheapest.as_ref().map(|launch| Dollars::from(launch.price));
+            let share = price.unwrap_or_default().part(1, claim.pods.len().max(1) as u64);
+            for pod in &claim.pods {
+                let key = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
+                if let Some(pool) = pools.get(&key) {
+                    *worth.entry(pool.to_string()).or_default() += share;
+                }
+            }
+        }
+        let all: Dollars = worth.values().copied().sum();
+        let part = |(pool, worth): (String, Dollars)| {
+            let (worth, all) = (worth.size().picos(), all.size().picos());
+            (pool, total.part(worth, all))
+        };
+        Self {
+            total,
+            by_pool: worth.into_iter().map(part).collect(),
+        }
+    }
+
+    /// The same without a plan, for fleets so large that planning them anew would take longer than anybody waits.
+    fn quick(emptied: &Snapshot, pools: &BTreeMap<(Text, Text), &Text>) -> Self {
+        let Floor { total, parts } = packing::floor(emptied, &Options::default());
         let mut by_pool: BTreeMap<String, Dollars> = BTreeMap::new();
         for (pod, part) in parts {
             if let Some(pool) = pools.get(&(pod.namespace.clone(), pod.name.clone())) {
@@ -118,6 +148,9 @@ impl Bounds {
         }
     }
 }
+
+/// Machines beyond which nothing is planned for the bound.
+const LARGE: usize = 1000;
 
 /// The cluster with no machine of any NodePool, in which all their pods wait; and the pool each pod ran in.
 fn emptied<'a>(view: &View<'a>) -> (Snapshot, BTreeMap<(Text, Text), &'a Text>) {

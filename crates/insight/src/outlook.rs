@@ -350,6 +350,16 @@ const FIRM: [&str; 5] = [
     "FailedReplacements",
 ];
 
+/// Rules that keep a drifted node.
+const ABOUT_DRIFT: [&str; 6] = [
+    "DoNotDisrupt",
+    "ProtectedPod",
+    "PodBudgets",
+    "Budget",
+    "Paused",
+    "Unschedulable",
+];
+
 impl<'v, 'a> Keeping<'v, 'a> {
     fn of(view: &'v View<'a>, refusals: &[Refusal], going: &BTreeSet<&str>, reach: Reach) -> Self {
         let holds = Holds::of(view, refusals);
@@ -358,26 +368,31 @@ impl<'v, 'a> Keeping<'v, 'a> {
             if !matches!(machine.state, State::Ready | State::Cordoned | State::NotReady) {
                 continue;
             }
-            let stays = holds.stays(machine);
+            let mut stays = holds.stays(machine);
+            let reason = reason(machine);
+            if reason == Reason::Drifted {
+                // What is only about saving money does not keep a drifted node.
+                stays.retain(|stay| ABOUT_DRIFT.contains(&stay.rule));
+            }
             // What somebody asked for counts before what time lifts.
             let first = |class: Class| stays.iter().find(|stay| stay.class == class).cloned();
             let Some(stay) = first(Class::Held).or_else(|| first(Class::Waits)) else {
                 continue;
             };
             found.push(Keep {
-                reason: reason(machine),
+                reason,
                 machine,
                 stay,
                 saving: None,
             });
         }
         let mut keeping = Self { found, not_priced: 0 };
-        keeping.price(view, reach.priced);
+        keeping.price(view, going, reach.priced);
         keeping
     }
 
     /// Asks what the dearest of them are worth.
-    fn price(&mut self, view: &View<'_>, most: usize) {
+    fn price(&mut self, view: &View<'_>, going: &BTreeSet<&str>, most: usize) {
         if self.found.is_empty() {
             return;
         }
@@ -390,7 +405,16 @@ impl<'v, 'a> Keeping<'v, 'a> {
         });
         self.not_priced = order.len().saturating_sub(most);
         // Two nodes may count on the same room: what they save together is what counts.
-        let (mut taken, mut together) = (Vec::new(), Dollars::ZERO);
+        // Nor is there room on nodes that are about to go.
+        let mut taken: Vec<NodeName> = going
+            .iter()
+            .filter(|name| view.machine(name).is_some())
+            .map(|name| NodeName::from(*name))
+            .collect();
+        let mut together = removals.saving(&mut simulator, &taken).unwrap_or_default();
+        if together == Dollars::ZERO {
+            taken.clear();
+        }
         for at in order.into_iter().take(most) {
             let keep = &mut self.found[at];
             if keep.reason == Reason::Drifted {
@@ -428,7 +452,6 @@ fn more(
     together: &mut Dollars,
     name: NodeName,
 ) -> Option<Dollars> {
-    removals.saving(simulator, std::slice::from_ref(&name))?;
     taken.push(name);
     match removals.saving(simulator, taken) {
         Some(saving) if saving > *together => {

@@ -164,6 +164,9 @@ impl Removals {
     /// What an hour would cost less without these nodes, by a move that consolidation makes at all: every pod has a place,
     /// at most one node comes, and a spot node is not replaced by another where that is switched off.
     pub(crate) fn saving(&self, simulator: &mut Simulator<'_>, nodes: &[NodeName]) -> Option<Dollars> {
+        if nodes.is_empty() {
+            return None;
+        }
         let asked = simulator.ask(
             nodes,
             |_| true,

@@ -220,7 +220,10 @@ pub(crate) fn said(rule: &Rule, pool: &str) -> Stay {
                 Waits,
                 "quiet",
                 by_pool(),
-                format!("pods came or went on it within consolidateAfter of NodePool {pool}"),
+                match at {
+                    Some(_) => format!("pods came or went on it within consolidateAfter of NodePool {pool}"),
+                    None => "its claim does not say yet that it may be consolidated".to_owned(),
+                },
             )
         },
         Rule::Budget {

@@ -105,20 +105,40 @@ fn forgone(saving: Dollars) -> String {
     format!(" ({}/mo)", saving.whole())
 }
 
+/// What is shown; narrow screens show less.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    /// Columns for the nodes.
+    target: usize,
+    has_pool: bool,
+    /// Pods, and what is waited for.
+    has_remarks: bool,
+}
+
+const WIDE: Layout = Layout {
+    target: usize::MAX,
+    has_pool: true,
+    has_remarks: true,
+};
+const POOLLESS: Layout = Layout {
+    has_pool: false,
+    ..WIDE
+};
+const MIDDLE: Layout = Layout { target: 40, ..POOLLESS };
+const NARROW: Layout = Layout {
+    target: 21,
+    has_remarks: false,
+    ..POOLLESS
+};
+
 /// A row for each move, each group that waits, each that is held; and what it comes to.
 fn rendered(outlook: &Outlook, now: Timestamp, with_all: bool, screen: &Screen) -> String {
     if outlook.moves.is_empty() && outlook.waits.is_empty() && outlook.held.is_empty() {
         return String::new();
     }
-    let layouts = [
-        (usize::MAX, true),
-        (usize::MAX, false),
-        (44, false),
-        (30, false),
-        (24, false),
-    ];
+    let layouts = [WIDE, POOLLESS, MIDDLE, NARROW];
     let width = screen.text_width();
-    let tables = layouts.map(|(target, has_pool)| table(outlook, now, with_all, target, has_pool, screen));
+    let tables = layouts.map(|layout| table(outlook, now, with_all, layout, screen));
     let fitting = tables.iter().find(|table| table.width() <= width);
     let table = fitting.or(tables.last()).map(|table| table.render(screen));
     let mut text = table.unwrap_or_default();
@@ -145,27 +165,29 @@ fn rendered(outlook: &Outlook, now: Timestamp, with_all: bool, screen: &Screen) 
     text
 }
 
-fn table(outlook: &Outlook, now: Timestamp, with_all: bool, target: usize, has_pool: bool, screen: &Screen) -> Table {
+fn table(outlook: &Outlook, now: Timestamp, with_all: bool, layout: Layout, screen: &Screen) -> Table {
     let mut table = Table::default();
     table.column("ID", Align::Left);
     table.column("WHEN", Align::Left);
     table.column("ACTION", Align::Left);
     table.column("TARGET", Align::Left);
-    if has_pool {
+    if layout.has_pool {
         table.column("POOL", Align::Left);
     }
     table.column("REASON", Align::Left);
     table.column("$/MO", Align::Right);
-    table.column("PODS", Align::Right);
-    table.column("WAITS FOR", Align::Left);
+    if layout.has_remarks {
+        table.column("PODS", Align::Right);
+        table.column("WAITS FOR", Align::Left);
+    }
     for step in &outlook.moves {
-        table.row(move_cells(step, target, has_pool, screen));
+        table.row(move_cells(step, layout, screen));
     }
     let kept = outlook.waits.iter().map(|kept| (kept, "wait"));
     let kept: Vec<_> = kept.chain(outlook.held.iter().map(|kept| (kept, "held"))).collect();
     let shown = if with_all { kept.len() } else { MOST_ROWS };
     for (kept, word) in kept.iter().take(shown) {
-        table.row(kept_cells(kept, word, now, target, has_pool, with_all, screen));
+        table.row(kept_cells(kept, word, now, layout, with_all, screen));
     }
     if kept.len() > shown {
         let more = kept.iter().skip(shown).map(|(kept, _)| kept.targets.len()).sum();
@@ -177,7 +199,7 @@ fn table(outlook: &Outlook, now: Timestamp, with_all: bool, target: usize, has_p
     table
 }
 
-fn move_cells(step: &Move, width: usize, has_pool: bool, screen: &Screen) -> Vec<Cell> {
+fn move_cells(step: &Move, layout: Layout, screen: &Screen) -> Vec<Cell> {
     let when = match step.round {
         1 => "now".to_owned(),
         round => format!("then {round}"),
@@ -191,9 +213,9 @@ fn move_cells(step: &Move, width: usize, has_pool: bool, screen: &Screen) -> Vec
         Cell::new(Role::Command, short_id(&step.id)),
         when.into(),
         step.action.into(),
-        cut_in_the_middle(&target, width, screen.is_ascii).into(),
+        cut_in_the_middle(&target, layout.target, screen.is_ascii).into(),
     ];
-    if has_pool {
+    if layout.has_pool {
         cells.push(step.pools.join(", ").into());
     }
     let money = if step.delta_usd_mo.0 < 0 {
@@ -214,24 +236,16 @@ fn move_cells(step: &Move, width: usize, has_pool: bool, screen: &Screen) -> Vec
     cells
 }
 
-fn kept_cells(
-    kept: &Kept,
-    word: &str,
-    now: Timestamp,
-    width: usize,
-    has_pool: bool,
-    with_all: bool,
-    screen: &Screen,
-) -> Vec<Cell> {
+fn kept_cells(kept: &Kept, word: &str, now: Timestamp, layout: Layout, with_all: bool, screen: &Screen) -> Vec<Cell> {
     let role = if word == "held" { Role::Warn } else { Role::Secondary };
     let when = kept.lifts_at.map_or("-".to_owned(), |at| moment(at, now));
     let mut cells = vec![
         Cell::new(role, word),
         when.into(),
         "keep".into(),
-        cut_in_the_middle(&targets(&kept.targets, with_all), width, screen.is_ascii).into(),
+        cut_in_the_middle(&targets(&kept.targets, with_all), layout.target, screen.is_ascii).into(),
     ];
-    if has_pool {
+    if layout.has_pool {
         cells.push(kept.pool.clone().into());
     }
     let saving = kept

@@ -97,7 +97,7 @@ fn title(status: &Status, input: &Input, screen: &Screen) -> String {
             (cluster, Some(leader))
         }
     };
-    let mut parts = vec![screen.paint(Role::Heading, name)];
+    let mut parts = vec![name.clone()];
     if !status.kubernetes.is_empty() {
         parts.push(format!("Kubernetes {}", status.kubernetes));
     }
@@ -106,7 +106,8 @@ fn title(status: &Status, input: &Input, screen: &Screen) -> String {
     }
     parts.extend(leader);
     parts.push(now.strftime("%a %-d %b %H:%M:%S UTC").to_string());
-    format!("{}\n", parts.join("   "))
+    let line = hanging("", &parts.join(" · "), screen.text_width());
+    line.replacen(name, &screen.paint(Role::Heading, name), 1)
 }
 
 fn fill_line(name: &str, fill: Fill, words: &str, screen: &Screen) -> String {
@@ -190,15 +191,17 @@ fn share(part: Dollars, whole: Dollars) -> String {
 }
 
 fn pools(status: &Status, screen: &Screen) -> String {
-    let wide = table(status, true, screen);
-    if wide.width() <= screen.text_width() {
-        return wide.render(screen);
-    }
-    table(status, false, screen).render(screen)
+    let layouts = [(true, BAR), (false, BAR), (false, 0)];
+    let tables = layouts.map(|(is_wide, signs)| table(status, is_wide, signs, screen));
+    let fitting = tables.iter().find(|table| table.width() <= screen.text_width());
+    fitting
+        .or(tables.last())
+        .map(|table| table.render(screen))
+        .unwrap_or_default()
 }
 
 /// Narrow screens have no bar for memory, no column for spot, and no name of the limit.
-fn table(status: &Status, is_wide: bool, screen: &Screen) -> Table {
+fn table(status: &Status, is_wide: bool, signs: usize, screen: &Screen) -> Table {
     let mut table = Table::default();
     table.column("POOL", Align::Left);
     table.column("NODES", Align::Right);
@@ -215,7 +218,7 @@ fn table(status: &Status, is_wide: bool, screen: &Screen) -> Table {
         if is_wide { Align::Left } else { Align::Right },
     );
     table.column("$/H", Align::Right);
-    table.column(if is_wide { "ABOVE BOUND" } else { "ABOVE" }, Align::Right);
+    table.column("ABOVE", Align::Right);
     for title in if is_wide {
         ["HELD", "DRIFTED", "PENDING"]
     } else {
@@ -224,22 +227,22 @@ fn table(status: &Status, is_wide: bool, screen: &Screen) -> Table {
         table.column(title, Align::Right);
     }
     for pool in &status.pools {
-        table.row(row(pool, is_wide, screen));
+        table.row(row(pool, is_wide, signs, screen));
     }
     if status.pools.len() > 1 {
-        table.row(all(status, is_wide, screen));
+        table.row(all(status, is_wide, signs, screen));
     }
     table
 }
 
-fn row(it: &PoolStatus, is_wide: bool, screen: &Screen) -> Vec<Cell> {
+fn row(it: &PoolStatus, is_wide: bool, signs: usize, screen: &Screen) -> Vec<Cell> {
     let pool = &it.pool;
     let name = Cell::new(if pool.ready { Role::Plain } else { Role::Stop }, pool.name.clone());
     let mut cells = vec![name, pool.nodes.to_string().into()];
     if is_wide {
         cells.push(pool.spot.to_string().into());
     }
-    cells.extend(fills(pool.cpu_m, pool.memory_mib, is_wide, screen));
+    cells.extend(fills(pool.cpu_m, pool.memory_mib, is_wide, signs, screen));
     let limit = pool.nearest_limit();
     cells.push(match limit {
         None => "-".into(),
@@ -260,13 +263,13 @@ fn row(it: &PoolStatus, is_wide: bool, screen: &Screen) -> Vec<Cell> {
     cells
 }
 
-fn all(status: &Status, is_wide: bool, screen: &Screen) -> Vec<Cell> {
+fn all(status: &Status, is_wide: bool, signs: usize, screen: &Screen) -> Vec<Cell> {
     let fleet = &status.fleet;
     let mut cells: Vec<Cell> = vec!["all".into(), fleet.nodes.to_string().into()];
     if is_wide {
         cells.push(fleet.spot.to_string().into());
     }
-    cells.extend(fills(fleet.cpu_m, fleet.memory_mib, is_wide, screen));
+    cells.extend(fills(fleet.cpu_m, fleet.memory_mib, is_wide, signs, screen));
     cells.push(String::new().into());
     let above = status.money.spend_usd_h - status.money.bound_usd_h;
     cells.push(per_hour(status.money.spend_usd_h).into());
@@ -276,10 +279,10 @@ fn all(status: &Status, is_wide: bool, screen: &Screen) -> Vec<Cell> {
     cells
 }
 
-fn fills(cpu: Fill, memory: Fill, is_wide: bool, screen: &Screen) -> [Cell; 2] {
-    let memory_bar = if is_wide { BAR } else { 0 };
+fn fills(cpu: Fill, memory: Fill, is_wide: bool, signs: usize, screen: &Screen) -> [Cell; 2] {
+    let memory_bar = if is_wide { signs } else { 0 };
     [
-        filled(cpu.requested, cpu.allocatable, BAR, screen),
+        filled(cpu.requested, cpu.allocatable, signs, screen),
         filled(memory.requested, memory.allocatable, memory_bar, screen),
     ]
 }
@@ -312,7 +315,11 @@ fn next(status: &Status, screen: &Screen) -> String {
     } else {
         String::new()
     };
-    line("NEXT", &format!("{moves}{waits}{held}{worth}   dovetail plan"), screen)
+    line(
+        "NEXT",
+        &format!("{moves}{waits}{held}{worth}   [dovetail plan]"),
+        screen,
+    )
 }
 
 fn needs(alerts: &[Alert], screen: &Screen) -> String {
@@ -328,7 +335,7 @@ fn needs(alerts: &[Alert], screen: &Screen) -> String {
         };
         let since = alert.since_s.map(short_span).unwrap_or_default();
         let start = format!("  {}  {since:>4}  ", alert.level.word());
-        let line = hanging(&start, &format!("{}   {}", alert.text, alert.ask), screen.text_width());
+        let line = hanging(&start, &format!("{} [{}]", alert.text, alert.ask), screen.text_width());
         text.push_str(&painted(&line, alert, role, screen));
     }
     if alerts.len() > MOST_ALERTS {

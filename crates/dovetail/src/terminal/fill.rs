@@ -8,11 +8,11 @@ pub(crate) fn filled(part: u64, whole: u64, signs: usize, screen: &Screen) -> Ce
         return "-".into();
     };
     let role = Role::Fill(u32::try_from(per_mille / 10).unwrap_or(u32::MAX));
-    let number = format!("{:>4}.{}%", per_mille / 10, per_mille % 10);
+    let number = format!("{:>3}.{}%", per_mille / 10, per_mille % 10);
     if signs == 0 || !screen.has_bars() {
         return Cell::new(role, number.trim_start());
     }
-    Cell::new(role, format!("{}{number}", bar(part, whole, signs, screen.is_ascii)))
+    Cell::new(role, format!("{} {}", bar(part, whole, signs, screen.is_ascii), number))
 }
 
 /// Thousandths; none of nothing.
@@ -33,7 +33,7 @@ mod tests {
             has_colour: false,
             is_ascii: true,
         };
-        assert_eq!(filled(797, 1000, 10, &screen(Some(80))).text, "########..  79.7%");
+        assert_eq!(filled(797, 1000, 10, &screen(Some(80))).text, "########.. 79.7%");
         assert_eq!(filled(797, 1000, 10, &screen(None)).text, "79.7%");
         assert_eq!(filled(1, 0, 10, &screen(None)).text, "-");
     }

@@ -67,6 +67,7 @@ fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) 
     if let Some(goes) = &why.goes {
         let when = if goes.round == 1 { "now" } else { "next" };
         let instead = match goes.new_nodes.as_slice() {
+            [] if goes.pods == 0 => "nothing on it needs a place".to_owned(),
             [] => "its pods go to nodes there are".to_owned(),
             [only] => format!(
                 "{} {} {} comes instead",

@@ -5,13 +5,19 @@ use model::object::ConditionStatus;
 
 use crate::{
     plan::funnel,
-    terminal::{Align, Amount, Cell, Role, Screen, Table, bar, counted, hanging, hourly, monthly, span},
+    terminal::{
+        Align, Amount, Cell, Role, Screen, Table, bar, counted, cut_in_the_middle, hanging, hourly, monthly, span,
+    },
 };
 
 /// Signs of a bar.
 const BAR: usize = 10;
 /// Pods that are named.
 const MOST: usize = 8;
+/// Columns of a limit besides who waits for it.
+const AROUND: usize = 68;
+/// Names narrower than this tell little.
+const LEAST: usize = 14;
 
 pub(super) fn render(why: &NodePoolExplanation, screen: &Screen) -> String {
     let width = screen.text_width();
@@ -116,40 +122,39 @@ fn sentence(why: &NodePoolExplanation, name: &str) -> String {
 }
 
 fn conditions(why: &NodePoolExplanation, screen: &Screen) -> String {
-    let mut table = Table::default();
-    table.column("  CONDITION", Align::Left);
-    table.column("SINCE", Align::Left);
-    table.column("WHY", Align::Left);
+    let mut text = String::new();
     for condition in &why.conditions {
-        table.row(condition_cells(condition, "  "));
+        text.push_str(&condition_line(condition, "  ", screen));
         if condition.name == "NodeClassReady"
             && let Some(class) = &why.class
         {
             if !class.is_known {
-                table.line(format!("    x {} is not in the source", class.name));
+                text.push_str(&format!("    x {} is not in the source\n", class.name));
             }
             for condition in &class.conditions {
-                table.row(condition_cells(condition, "    "));
+                text.push_str(&condition_line(condition, "    ", screen));
             }
         }
     }
-    table.render(screen)
+    text
 }
 
-fn condition_cells(condition: &ConditionRow, indent: &str) -> Vec<Cell> {
+fn condition_line(condition: &ConditionRow, indent: &str, screen: &Screen) -> String {
     let holds = condition.status == ConditionStatus::True;
-    let mark = if holds { "  " } else { "x " };
+    let mark = if holds { " " } else { "x" };
     let said = if condition.message.is_empty() || holds {
         String::new()
     } else {
         format!(": {}", condition.message)
     };
-    let role = if holds { Role::Plain } else { Role::Stop };
-    vec![
-        Cell::new(role, format!("{indent}{mark}{}", condition.name)),
-        condition.since_s.map(span).unwrap_or_default().into(),
-        format!("{:?}{said}", condition.status).into(),
-    ]
+    let since = condition.since_s.map(span).unwrap_or_default();
+    let name = format!("{indent}{mark} {}", condition.name);
+    let start = format!("{name:29} {since:7} ");
+    let line = hanging(&start, &format!("{:?}{said}", condition.status), screen.text_width());
+    if holds {
+        return line;
+    }
+    line.replacen("x ", &format!("{} ", screen.paint(Role::Stop, "x")), 1)
 }
 
 fn limits(limits: &[LimitRow], screen: &Screen) -> String {
@@ -169,6 +174,7 @@ fn limits(limits: &[LimitRow], screen: &Screen) -> String {
         } else {
             share
         };
+        let room = screen.text_width().saturating_sub(AROUND).max(LEAST);
         let waiting = match blocks.as_slice() {
             [] => "-".to_owned(),
             [only] => only.clone(),
@@ -181,7 +187,7 @@ fn limits(limits: &[LimitRow], screen: &Screen) -> String {
             limit.limit.clone().into(),
             Cell::new(role, picture),
             limit.left.clone().into(),
-            waiting.into(),
+            cut_in_the_middle(&waiting, room, screen.is_ascii).into(),
         ]);
     }
     table.render(screen)

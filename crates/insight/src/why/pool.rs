@@ -97,7 +97,12 @@ impl NodePoolExplanation {
             };
             let pod = explanation.pod.to_string();
             if let Constraint::Limit { resource, .. } = &stage.constraint {
-                let limit = limits.iter_mut().find(|row| row.limit.resource == resource.as_str());
+                let best = Funnel::of(explanation);
+                let is_best = best.as_ref().is_some_and(|funnel| funnel.node_pool == name.as_str());
+                let limit = limits
+                    .iter_mut()
+                    .filter(|_| is_best)
+                    .find(|row| row.limit.resource == resource.as_str());
                 if let Some(limit) = limit {
                     limit.blocks.push(pod.clone());
                 }
