@@ -29,6 +29,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "ledger",
+        sees: &["model"],
+        pure: true,
+    },
+    Layer {
         name: "catalogue",
         sees: &["api", "model"],
         pure: true,
@@ -65,7 +70,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "runtime",
-        sees: &["api", "model"],
+        sees: &["api", "ledger", "model"],
         pure: false,
     },
     Layer {
@@ -87,6 +92,7 @@ const LAYERS: &[Layer] = &[
         name: "controllers",
         sees: &[
             "api",
+            "ledger",
             "model",
             "packing",
             "scheduler",
@@ -106,6 +112,7 @@ const LAYERS: &[Layer] = &[
             "cloud",
             "cloud-sim",
             "controllers",
+            "ledger",
             "runtime",
             "simulator",
         ],
@@ -115,6 +122,7 @@ const LAYERS: &[Layer] = &[
         name: "dovetail",
         sees: &[
             "api",
+            "ledger",
             "model",
             "catalogue",
             "cloud",

@@ -14,9 +14,9 @@ pub(crate) mod pause;
 mod queue;
 mod reboot;
 mod repair;
-mod rounds;
+pub(crate) mod rounds;
 mod start;
-mod tell;
+pub(crate) mod tell;
 
 use std::sync::Arc;
 

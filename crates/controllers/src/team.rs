@@ -16,7 +16,7 @@ use crate::{
     node_pool::{self, RegistrationHealth},
     observability,
     provisioning::{self, Batch},
-    run,
+    records, run,
     static_capacity::{StaticDeprovisioning, StaticProvisioning},
 };
 
@@ -30,6 +30,7 @@ pub fn all(cluster: &Arc<Cluster>) -> Result<impl Future<Output = ()> + Send + u
         repair if cluster.settings().legacy_node_repair => (repair, None),
         repair => (None, repair),
     };
+    records::follow(cluster);
     let health = Arc::new(RegistrationHealth::default());
     let batch = Arc::new(Batch::default());
     let gates = &cluster.settings().decisions.feature_gates;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A way to find nodes that should go. The order of the variants is the order in which they are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Method {
     /// Broken nodes are replaced or rebooted.
     Repair,

@@ -3,16 +3,19 @@
 mod answer;
 mod budgets;
 mod crds;
+mod decisions;
 mod demo;
 mod document;
 mod failure;
 mod live;
 mod pause;
 mod plan;
+mod replay;
 mod run;
 mod simulate;
 mod terminal;
 mod version;
+mod why;
 
 use std::process::ExitCode;
 
@@ -35,6 +38,10 @@ enum Command {
     Run(run::Args),
     Plan(plan::Args),
     Budgets(budgets::Args),
+    Why(why::Args),
+    #[command(alias = "history")]
+    Decisions(Box<decisions::Args>),
+    Replay(replay::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
     Crds(crds::Args),
@@ -46,7 +53,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
-            ExitCode::FAILURE
+            failure::exit_code(&error)
         }
     }
 }
@@ -67,6 +74,9 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::answer(&args),
         Command::Plan(args) => plan::answer(&args)?.print(),
         Command::Budgets(args) => budgets::answer(&args)?.print(),
+        Command::Why(args) => why::answer(&args)?.print(),
+        Command::Decisions(args) => decisions::answer(&args)?.print(),
+        Command::Replay(args) => replay::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),
         Command::Resume(args) => pause::resume(&args)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),

@@ -31,7 +31,7 @@ pub use objects::{Pool, Spread, Workload, node_class};
 pub use pace::{Pace, on_paced_time, on_virtual_time};
 pub use play::{Outcome, Play, furnish, play, tell};
 pub use prefill::prefill;
-pub use process::{Life, Wrap};
+pub use process::{Life, NAMESPACE, Wrap};
 pub use shrink::shrink;
 pub use tally::Tally;
 pub use witness::Witness;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cloud::CloudProvider;
-use controllers::{Cluster, Parts, watches::Watches};
+use controllers::{Cluster, Keeper, Parts, watches::Watches};
 use runtime::{Api, Engine, Recorder, event};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -11,6 +11,9 @@ use crate::World;
 
 /// What is put between the autoscaler and the cloud.
 pub type Wrap = Arc<dyn Fn(Arc<dyn CloudProvider>) -> Arc<dyn CloudProvider> + Send + Sync>;
+
+/// Where the autoscaler keeps what outlives it.
+pub const NAMESPACE: &str = "kube-system";
 
 /// One run of the autoscaler, until it is dropped.
 struct Process {
@@ -22,7 +25,7 @@ impl Process {
         let api = Api::new(world.server.client(), "karpenter/simulated");
         let (recorder, events) = Recorder::new(1024);
         let cloud: Arc<dyn CloudProvider> = Arc::new(world.region.provider());
-        let cluster = Arc::new(Cluster::new(Parts {
+        let cluster = Cluster::new(Parts {
             api: api.clone(),
             cloud: wrap.map_or_else(|| Arc::clone(&cloud), |wrap| wrap(Arc::clone(&cloud))),
             clock: world.ours.clone(),
@@ -30,7 +33,11 @@ impl Process {
             recorder,
             metrics: Arc::clone(&world.metrics),
             settings: Arc::clone(&world.settings),
-        }));
+        });
+        let cluster = Arc::new(match &world.flight {
+            Some(flight) => cluster.recorded(Arc::clone(flight)),
+            None => cluster,
+        });
         let mut tasks = JoinSet::new();
         tasks.spawn(event::record(api, world.ours.clone(), events));
         match controllers::all(&cluster) {
@@ -38,8 +45,10 @@ impl Process {
                 tasks.spawn(async move {
                     let mut watches = Watches::start(&cluster);
                     watches.listed().await;
+                    let keeper = Keeper::new(&cluster, NAMESPACE);
                     tokio::select! {
                         biased;
+                        () = keeper.run() => {}
                         () = controllers => {}
                         () = watches.ended() => {}
                     }

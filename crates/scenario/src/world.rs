@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -10,6 +11,7 @@ use std::{
 
 use catalogue::{Damaged, Source};
 use cloud_sim::{Market, Region, Rules};
+use controllers::flight::Flight;
 use jiff::{SignedDuration, Timestamp};
 use runtime::{Clock, Metrics, Settings};
 use serde_json::json;
@@ -50,6 +52,8 @@ pub struct World {
     pub settings: Arc<Settings>,
     /// What all its processes count together.
     pub metrics: Arc<Metrics>,
+    /// Where its processes record what they decide on, if they do.
+    pub flight: Option<Arc<Flight>>,
     _standins: Running,
     _ground: JoinSet<()>,
 }
@@ -90,12 +94,28 @@ impl World {
             keeper: if setup.is_checked { "Deployment" } else { KEEPER },
             settings: Arc::new(setup.settings.clone()),
             metrics: Arc::default(),
+            flight: flight(&setup.settings),
         })
     }
 
     /// From now on, the autoscaler's clock is ahead of everybody else's, or behind.
     pub fn set_clock_ahead(&self, seconds: i64) {
         self.ahead.store(seconds, Ordering::Relaxed);
+    }
+}
+
+/// The flight recorder that the settings ask for. A story goes on without one that cannot be started, and says so.
+fn flight(settings: &Settings) -> Option<Arc<Flight>> {
+    let path = settings.flight_recorder.as_str();
+    if path.is_empty() {
+        return None;
+    }
+    match Flight::start(Path::new(path)) {
+        Ok(flight) => Some(Arc::new(flight)),
+        Err(error) => {
+            eprintln!("--flight-recorder {path:?} cannot be written: {error}");
+            None
+        }
     }
 }
 

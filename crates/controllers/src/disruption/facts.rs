@@ -64,15 +64,8 @@ impl Seen {
 pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policies>) -> Seen {
     let now = cluster.now();
     let snapshot = cluster.snapshot();
-    let theirs: Vec<ObjectKey> = snapshot
-        .objects()
-        .node_pools
-        .iter()
-        .filter(|pool| !is_managed(pool, cluster))
-        .map(|pool| pool.metadata.key())
-        .collect();
-    let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
-    let (snapshot, paused) = pause::held(&in_flight::counted(&snapshot), now);
+    let theirs = theirs(&snapshot, cluster);
+    let (snapshot, paused) = seen_of(&snapshot, theirs, now);
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
     facts.expected = memory.expected();
@@ -91,6 +84,21 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
         paused,
         now,
     }
+}
+
+/// The pools of somebody else's.
+pub(super) fn theirs(snapshot: &Snapshot, cluster: &Cluster) -> Vec<ObjectKey> {
+    let pools = snapshot.objects().node_pools.iter();
+    pools
+        .filter(|pool| !is_managed(pool, cluster))
+        .map(|pool| pool.metadata.key())
+        .collect()
+}
+
+/// The snapshot as a decision sees it, and how many pools are paused.
+pub(super) fn seen_of(snapshot: &Snapshot, theirs: Vec<ObjectKey>, now: Timestamp) -> (Snapshot, usize) {
+    let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
+    pause::held(&in_flight::counted(&snapshot), now)
 }
 
 fn of_state(state: &mut State, now: Timestamp) -> Facts {

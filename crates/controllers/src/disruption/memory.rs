@@ -8,6 +8,7 @@ use std::{
 
 use disruption::{Command, Method, Pass, PastMove, Rotation};
 use jiff::{SignedDuration, Timestamp};
+use ledger::Id;
 use model::object::{NodeClaimName, NodePoolName, Pod, ProviderId, Text, Uid};
 
 use super::repair::RebootHistory;
@@ -44,6 +45,8 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
     pub(super) id: Text,
+    /// By what its record is known.
+    pub(super) decision: Id,
     pub(super) command: Command,
     pub(super) began: Timestamp,
     /// The claims that are to go, by name; a claim of the same name with another identity is somebody else.
@@ -118,6 +121,12 @@ impl Memory {
 
     pub(super) fn get(&self, id: &str) -> Option<UnderWay> {
         self.lock().under_way.get(id).cloned()
+    }
+
+    /// Whether a decision is being carried out.
+    pub(super) fn carries(&self, decision: Id) -> bool {
+        let inner = self.lock();
+        inner.under_way.values().any(|under_way| under_way.decision == decision)
     }
 
     /// Notes how far a command has come.
@@ -298,6 +307,7 @@ mod tests {
         };
         UnderWay {
             id: id.into(),
+            decision: Id::of("replace", [id]),
             command,
             began: at(0),
             leaving: [("old".into(), "u".into())].into(),

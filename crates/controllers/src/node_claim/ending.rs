@@ -4,7 +4,7 @@ use api::labels;
 use model::object::{NodeClaim, Pod};
 use runtime::{ApiError, Delete};
 
-use crate::Cluster;
+use crate::{Cluster, records};
 
 /// Why a claim is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,7 @@ pub(crate) async fn end(cluster: &Cluster, claim: &NodeClaim, reason: Reason) ->
         termination_mode(claim),
     ];
     cluster.metrics().nodeclaims_disrupted_total.inc(labels);
+    records::ended(cluster, claim, reason);
     if reason.disturbs_pods() {
         let pods = cluster.look(|state| {
             let node = claim.status.node_name.as_ref();

@@ -8,13 +8,14 @@ use api::{
     karpenter::NODEPOOL_HASH_VERSION as HASH_VERSION,
     labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
 };
+use ledger::Id;
 use model::{
     bitset::BitSet,
     object::{
         List, Map, Metadata, NodeClaim, NodeClaimSpec, NodePool, NodeSelectorRequirement, Object, OwnerReference, Pod,
         Resources, Text,
     },
-    plan::PlannedClaim,
+    plan::{Launch, PlannedClaim, TypeOptions},
     requirement::{Operator, Requirement, RequirementSpec, Requirements},
     resources::ResourceList,
     snapshot::Catalog,
@@ -23,6 +24,7 @@ use model::{
 use serde_json::Value;
 
 use super::name::NameSeed;
+use crate::records::Story;
 
 /// A claim to be created.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,21 @@ pub(crate) struct Draft {
     pub most: ResourceList,
     /// What of the limits is given back once it is up, because it replaces something.
     pub freed: ResourceList,
+    /// Why it is made.
+    pub why: Why,
+}
+
+/// Why a claim is made, for the record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Why {
+    /// The decision it is a part of; none when it is one by itself.
+    pub decision: Option<Id>,
+    /// What the plan expects to be launched.
+    pub launch: Option<Launch>,
+    /// What else may be.
+    pub options: TypeOptions,
+    /// How the plan came about.
+    pub story: Option<Arc<Story>>,
 }
 
 /// A pool that the API's own types cannot read, so that its drift hash cannot be told.
@@ -69,6 +86,11 @@ impl Draft {
             pods: planned.pods.clone(),
             most,
             freed: ResourceList::default(),
+            why: Why {
+                launch: planned.cheapest.clone(),
+                options: planned.options.clone(),
+                ..Why::default()
+            },
         }
     }
 
@@ -95,6 +117,7 @@ impl Draft {
             pods: Vec::new(),
             most: ResourceList::default(),
             freed: ResourceList::default(),
+            why: Why::default(),
         }
     }
 

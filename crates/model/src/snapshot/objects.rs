@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::Table;
 use crate::{
+    digest::of_version,
     object::{
         CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
         NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
@@ -90,6 +91,15 @@ macro_rules! kinds {
                 Ok(())
             }
 
+            /// A number for the versions of each kind's objects, whatever their order.
+            pub fn versions(&self) -> Vec<(&'static str, u64)> {
+                let classes = self.node_classes.values().map(|class| of_version(&class.metadata));
+                vec![
+                    $(($kind::KIND, sum(self.$field.iter().map(|object| of_version(object.metadata())))),)*
+                    ("NodeClass", sum(classes)),
+                ]
+            }
+
             /// How many objects there are of all kinds.
             pub fn len(&self) -> usize {
                 0 $(+ self.$field.len())* + self.node_classes.len()
@@ -154,6 +164,10 @@ kinds! {
     resource_claims: ResourceClaim,
     /// What device claims are made from.
     resource_claim_templates: ResourceClaimTemplate,
+}
+
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::wrapping_add)
 }
 
 /// Where in an object the fault is, and what it is.

@@ -89,6 +89,9 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         packing: Packing::Faithful,
         foresight: true,
         consolidation: Consolidation::Faithful,
+        decision_records: false,
+        decisions_file: "decisions.jsonl".to_owned(),
+        flight_recorder: "flight".to_owned(),
     };
     let constraints = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#;
     let values = [

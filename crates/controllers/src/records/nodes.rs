@@ -1,0 +1,210 @@
+//! Nodes that stay: by what rule, and what would lift it. Only rules that stand are written down; what passes by itself
+//! within minutes is not.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use disruption::{Refusal, Round, Rule};
+use jiff::Timestamp;
+use ledger::{Action, Id, Lift, MOST_LISTED, Phase, Record, Score, Target, Usd, cut};
+use model::snapshot::Snapshot;
+
+use super::story::inputs_of;
+use crate::{Cluster, disruption::pause, disruption::tell::held};
+
+/// A rule in one word; none for what passes by itself.
+fn word(rule: &Rule) -> Option<&'static str> {
+    match rule {
+        Rule::DoNotDisrupt | Rule::ProtectedPod { .. } => Some("DoNotDisrupt"),
+        Rule::PodBudgets { .. } => Some("PDBBlocked"),
+        Rule::Budget { .. } => Some("BudgetClosed"),
+        Rule::Paused { .. } => Some("Paused"),
+        Rule::RepairNeedsNodePool => Some("NoNodePool"),
+        Rule::NodePoolNotFound(_) => Some("NodePoolNotFound"),
+        Rule::UnknownInstanceType(_) => Some("UnknownInstanceType"),
+        Rule::MissingLabel(_) => Some("MissingLabel"),
+        Rule::ConsolidationDisabled => Some("ConsolidationDisabled"),
+        Rule::BufferPods => Some("BufferPods"),
+        Rule::OnlyWhenEmpty => Some("OnlyWhenEmpty"),
+        Rule::Unschedulable(_) => Some("PodsWouldPend"),
+        Rule::TooManyReplacements(_) => Some("TooManyReplacements"),
+        Rule::MinValues(_) => Some("MinValues"),
+        Rule::NotCheaper => Some("NotCheaper"),
+        Rule::SpotToSpotDisabled => Some("SpotToSpotDisabled"),
+        Rule::SpotFlexibility(_) => Some("SpotFlexibility"),
+        Rule::Balanced(_) => Some("Balanced"),
+        Rule::DoNotRepair => Some("DoNotRepair"),
+        Rule::UnboundedDrain => Some("UnboundedDrain"),
+        Rule::BreakerTripped => Some("BreakerTripped"),
+        Rule::StaticAtLimit => Some("StaticAtLimit"),
+        Rule::ReservationsFull => Some("ReservationsFull"),
+        Rule::MinimumSaving { .. } => Some("MinimumSaving"),
+        Rule::LoopGuard => Some("LoopGuard"),
+        Rule::FailedReplacements(_) => Some("FailedReplacements"),
+        Rule::NeededSoon(_) => Some("NeededSoon"),
+        Rule::MovingCost => Some("MovingCost"),
+        Rule::InQueue
+        | Rule::Unmanaged
+        | Rule::NoNode
+        | Rule::Rebooting
+        | Rule::Leaving
+        | Rule::NotRegistered
+        | Rule::NotInitialized
+        | Rule::Nominated
+        | Rule::NoNodePoolLabel
+        | Rule::StaticPool
+        | Rule::NotYetConsolidatable { .. }
+        | Rule::NoNodePools
+        | Rule::ScaleDownFirst
+        | Rule::Settled
+        | Rule::NotLookedAt
+        | Rule::Later => None,
+    }
+}
+
+/// The decision that a refusal is; nodes that one budget of a pool keeps are one decision together.
+pub(crate) fn id_of_refusal(refusal: &Refusal) -> Option<Id> {
+    let word = word(&refusal.rule)?;
+    Some(match &refusal.rule {
+        Rule::Budget { reason, .. } => Id::of("refuse", [word, pool_of(refusal), reason.as_str()]),
+        _ => Id::of("keep", [word, refusal.node.as_str()]),
+    })
+}
+
+fn pool_of(refusal: &Refusal) -> &str {
+    refusal.node_pool.as_ref().map_or("", |pool| pool.as_str())
+}
+
+/// Writes down which nodes a round keeps. What is known is only seen again. Returns the decisions that are new.
+pub(crate) fn kept(
+    cluster: &Cluster,
+    snapshot: &Snapshot,
+    round: &Round,
+    inputs: &model::snapshot::Inputs,
+    took: Duration,
+) -> Vec<Id> {
+    if !cluster.book().is_on() {
+        return Vec::new();
+    }
+    let now = cluster.now();
+    let mut new: BTreeMap<Id, Vec<&Refusal>> = BTreeMap::new();
+    let mut pages = cluster.book().pages();
+    let mut seen = std::collections::BTreeSet::new();
+    for refusal in &round.refusals {
+        let Some(id) = id_of_refusal(refusal) else { continue };
+        if let Some(group) = new.get_mut(&id) {
+            group.push(refusal);
+        } else if !seen.contains(&id) {
+            if pages.ring.touch(id, now) {
+                seen.insert(id);
+            } else {
+                new.insert(id, vec![refusal]);
+            }
+        }
+    }
+    if new.is_empty() {
+        return Vec::new();
+    }
+    drop(pages);
+    let inputs = inputs_of(cluster, inputs, took);
+    let records: Vec<Record> = new
+        .iter()
+        .map(|(id, refusals)| {
+            let mut record = record(*id, refusals, snapshot, now);
+            record.inputs = inputs.clone();
+            record
+        })
+        .collect();
+    let mut pages = cluster.book().pages();
+    records.into_iter().for_each(|record| pages.ring.put(record));
+    new.into_keys().collect()
+}
+
+fn record(id: Id, refusals: &[&Refusal], snapshot: &Snapshot, now: Timestamp) -> Record {
+    let first = refusals.first();
+    let reason = first.and_then(|refusal| word(&refusal.rule)).unwrap_or_default();
+    let is_group = first.is_some_and(|refusal| matches!(refusal.rule, Rule::Budget { .. }));
+    let action = if is_group { Action::Refuse } else { Action::Keep };
+    let mut record = Record::new(id, action, Phase::Done, reason, now);
+    record.nodes = refusals.len();
+    record.targets = refusals
+        .iter()
+        .take(MOST_LISTED)
+        .map(|refusal| target(refusal, snapshot))
+        .collect();
+    let nodes = refusals.iter().map(|refusal| &refusal.node);
+    record.pod_count = nodes.map(|node| snapshot.pods_on_node(node).count()).sum();
+    let forgone = refusals.iter().filter_map(|refusal| refusal.would_save);
+    let forgone: model::price::Price = forgone.sum();
+    record.forgone_usd_h = Some(Usd::from(forgone)).filter(|usd| usd.0 > 0);
+    if let Some(first) = first {
+        record.pool = pool_of(first).to_owned();
+        record.detail = cut(&detail(first, snapshot, now));
+        record.lift = first.fix.as_ref().map(|fix| Lift {
+            object: format!("{} {}", fix.kind, fix.object),
+            change: cut(&fix.change),
+        });
+        if let Rule::Balanced(scores) = &first.rule {
+            record.score = scores.first().map(score);
+        }
+        if is_group
+            && let Some(pool) = first.node_pool.as_ref().and_then(|pool| snapshot.node_pool(pool))
+            && pause::of(pool, now).is_some()
+        {
+            "Paused".clone_into(&mut record.reason);
+        }
+    }
+    record
+}
+
+/// The score of a pool under the policy Balanced.
+pub(super) fn score(score: &disruption::PoolScore) -> Score {
+    let permille = |(part, whole): (i128, i128)| {
+        let permille = if whole <= 0 { 0 } else { part * 1000 / whole };
+        i64::try_from(permille).unwrap_or(i64::MAX)
+    };
+    Score {
+        saving_permille: permille(score.saving),
+        disruption_permille: permille(score.disruption),
+        approved: score.is_approved,
+    }
+}
+
+fn target(refusal: &Refusal, snapshot: &Snapshot) -> Target {
+    let node = snapshot.node(&refusal.node);
+    let label = |key: &str| {
+        let value = node.and_then(|node| node.metadata.labels.get(key));
+        value.map(ToString::to_string).unwrap_or_default()
+    };
+    Target {
+        node: refusal.node.to_string(),
+        claim: refusal.claim.as_ref().map(ToString::to_string).unwrap_or_default(),
+        instance_type: label(api::labels::INSTANCE_TYPE),
+        zone: label(api::labels::ZONE),
+        capacity: label(api::labels::CAPACITY_TYPE),
+        usd_h: refusal.would_save.map(Usd::from),
+        comes: false,
+    }
+}
+
+fn detail(refusal: &Refusal, snapshot: &Snapshot, now: Timestamp) -> String {
+    match &refusal.rule {
+        Rule::Budget {
+            reason,
+            allowed,
+            disrupting,
+            opens,
+        } => {
+            let pool = refusal.node_pool.as_ref().and_then(|pool| snapshot.node_pool(pool));
+            if let Some(pause) = pool.and_then(|pool| pause::of(pool, now)) {
+                let until = pause.until.map_or("until it is resumed".to_owned(), |at| format!("until {at}"));
+                return format!("the NodePool is paused {until}: {}", pause.reason);
+            }
+            let opens = opens.map_or_else(String::new, |at| format!(", more from {at}"));
+            format!("budget for {reason}: {allowed} at a time, {disrupting} under way{opens}")
+        }
+        Rule::Balanced(scores) => scores.first().map(disruption::PoolScore::message).unwrap_or_default(),
+        rule => held(refusal)
+            .or_else(|| refusal.event().map(|event| event.message))
+            .unwrap_or_else(|| format!("{rule:?}")),
+    }
+}
