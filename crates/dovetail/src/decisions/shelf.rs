@@ -9,7 +9,10 @@ use std::{
 use anyhow::Context;
 use jiff::Timestamp;
 use ledger::{ENTRY, Limits, Record, Ring, read_lines, read_shard};
-use runtime::{Api, Clock};
+use runtime::{
+    Clock,
+    api::{Options, Whereabouts, connect_to},
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,10 +28,16 @@ use crate::{
 pub(crate) struct ShelfArgs {
     /// Dumps that hold the ConfigMaps, or a file of decisions, instead of the cluster: directories, files, or `-`.
     #[arg(long, num_args = 1.., value_name = "PATH")]
-    from: Vec<PathBuf>,
+    pub(crate) from: Vec<PathBuf>,
     /// The namespace of the controller; otherwise all are looked through.
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "from")]
-    namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; otherwise its current one.
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub(crate) context: Option<String>,
 }
 
 /// All decisions of a source.
@@ -72,11 +81,15 @@ impl ShelfArgs {
     pub(crate) fn read(&self) -> anyhow::Result<Shelf> {
         let mut finds = Finds::default();
         let name = if self.is_live() {
-            let maps = live::wait_for(async { maps(&live::cluster().await?, self.namespace.as_deref()).await })?;
+            let place = Whereabouts {
+                kubeconfig: self.kubeconfig.clone(),
+                context: self.context.clone(),
+            };
+            let (maps, name) = live::wait_for(async { maps(&place, self.namespace.as_deref()).await })?;
             for map in &maps {
                 finds.map(map);
             }
-            "the cluster".to_owned()
+            name
         } else {
             for path in &self.from {
                 finds.path(path)?;
@@ -89,14 +102,22 @@ impl ShelfArgs {
 }
 
 /// The ConfigMaps of a cluster that hold decisions.
-async fn maps(api: &Api, namespace: Option<&str>) -> anyhow::Result<Vec<Value>> {
+async fn maps(place: &Whereabouts, namespace: Option<&str>) -> anyhow::Result<(Vec<Value>, String)> {
+    let next = "check --kubeconfig and --context, or work from a dump with --from";
+    let (api, name) = connect_to(place, Options::new(live::USER_AGENT))
+        .await
+        .map_err(|error| Failure::unreachable("cannot reach the cluster", error.to_string(), next))?;
     let within = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
     let path = format!("/api/v1{within}/configmaps?labelSelector=app.kubernetes.io%2Fmanaged-by%3Ddovetail");
-    let bytes = api.call(http::Method::GET, &path, None, "application/json").await?;
+    let asked = api.call(http::Method::GET, &path, None, "application/json").await;
+    let bytes = asked.map_err(|error| {
+        let next = "ask for the right to list ConfigMaps there, or name the controller's namespace with -n";
+        Failure::unreachable(format!("cannot list ConfigMaps of {name}"), error.to_string(), next)
+    })?;
     let mut list: Value = serde_json::from_slice(&bytes).with_context(|| format!("read {path}"))?;
     Ok(match list["items"].take() {
-        Value::Array(items) => items,
-        _ => Vec::new(),
+        Value::Array(items) => (items, name),
+        _ => (Vec::new(), name),
     })
 }
 
@@ -237,7 +258,7 @@ impl Shelf {
         let mut document = json!({
             "apiVersion": "dovetail.dev/v1alpha1",
             "kind": kind,
-            "cluster": "",
+            "cluster": if self.is_live { self.name.as_str() } else { "" },
             "as_of": self.now.to_string(),
             "source": {
                 "type": if self.is_live { "live" } else { "dump" },

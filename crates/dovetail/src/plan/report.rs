@@ -1,51 +1,27 @@
-//! The answer as a document: every figure the table shows and those it has no room for. Stable within `v1alpha1`.
+//! The answer as data: every figure the table shows and those it has no room for.
 
 mod nodes;
 mod pending;
 pub(crate) mod usd;
 
-use std::fmt;
-
-use model::price::Price;
+use model::{price::Price, snapshot::Snapshot};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     nodes::{ExistingNode, NewNode, Room},
     pending::Pending,
 };
-use super::{engine::Planned, input::Input};
-use crate::terminal::{HOURS_OF_A_MONTH, counted, grouped};
+use super::engine::Planned;
+use crate::terminal::HOURS_OF_A_MONTH;
 
 /// What `-o json` and `-o yaml` print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
-    #[serde(rename = "apiVersion")]
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
-    /// The name of the snapshot; empty for dumps.
-    pub(crate) cluster: String,
-    pub(crate) as_of: String,
-    pub(crate) engine: String,
-    pub(crate) source: Source,
-    pub(crate) assumed: Vec<String>,
     pub(crate) pods: Pods,
     pub(crate) new_nodes: Vec<NewNode>,
     pub(crate) existing_nodes: Vec<ExistingNode>,
     pub(crate) pending: Vec<Pending>,
     pub(crate) total: Total,
-}
-
-/// Where the answer comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Source {
-    pub(crate) dump: String,
-    pub(crate) files: usize,
-    pub(crate) objects: usize,
-    pub(crate) catalogue: String,
-    pub(crate) catalogue_because: String,
-    pub(crate) region: String,
-    pub(crate) prices_of: String,
-    pub(crate) instance_types: usize,
 }
 
 /// How many pods want a place and get one.
@@ -76,8 +52,8 @@ pub(crate) struct Total {
 }
 
 impl Report {
-    pub(super) fn of(input: &Input, planned: &Planned) -> Self {
-        let (snapshot, plan) = (&input.snapshot, &planned.plan);
+    pub(super) fn of(snapshot: &Snapshot, planned: &Planned) -> Self {
+        let plan = &planned.plan;
         let pods = Pods {
             waiting: plan.placed() + plan.unplaced.len(),
             on_new_nodes: plan.claims.iter().map(|claim| claim.pods.len()).sum(),
@@ -85,59 +61,12 @@ impl Report {
             pending: plan.unplaced.len(),
         };
         Self {
-            api_version: "dovetail.dev/v1alpha1".into(),
-            kind: "Plan".into(),
-            cluster: snapshot.title().name.clone(),
-            as_of: snapshot.taken_at().to_string(),
-            engine: env!("CARGO_PKG_VERSION").into(),
-            source: Source::of(input),
-            assumed: input.assumed.clone(),
             pods,
             new_nodes: nodes::new(plan, snapshot),
             existing_nodes: nodes::existing(plan, snapshot),
             pending: pending::groups(planned, snapshot),
             total: Total::of(planned),
         }
-    }
-}
-
-impl Source {
-    fn of(input: &Input) -> Self {
-        let catalogue = &input.catalogue;
-        Self {
-            dump: input.dump.clone(),
-            files: input.files,
-            objects: input.objects,
-            catalogue: catalogue.name.clone(),
-            catalogue_because: catalogue.because.clone(),
-            region: catalogue.region.clone(),
-            prices_of: catalogue.prices_of.clone(),
-            instance_types: input.snapshot.catalog().instance_types.len(),
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}, {} in {}; catalogue {}",
-            self.dump,
-            counted(self.objects, "object"),
-            counted(self.files, "file"),
-            self.catalogue
-        )?;
-        if !self.region.is_empty() {
-            write!(f, " {}", self.region)?;
-        }
-        write!(f, ", {} instance types", grouped(self.instance_types as u128))?;
-        if !self.prices_of.is_empty() {
-            write!(f, ", prices {}", self.prices_of)?;
-        }
-        if !self.catalogue_because.is_empty() {
-            write!(f, " (because {})", self.catalogue_because)?;
-        }
-        Ok(())
     }
 }
 

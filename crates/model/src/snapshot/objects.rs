@@ -80,6 +80,9 @@ macro_rules! kinds {
         }
 
         impl Objects {
+            /// The kinds of all tables by apiVersion and kind. Node classes are of kinds that NodePools name.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[$(($kind::API_VERSION, $kind::KIND),)*];
+
             /// Shows every object in the file's order: kind by kind, sorted by key.
             pub(crate) fn visit<V: Visit>(&self, visitor: &mut V) -> Result<(), V::Error> {
                 $(for object in self.$field.iter() {

@@ -125,6 +125,9 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         ("packing", "faithful"),
         ("foresight", "true"),
         ("consolidation", "faithful"),
+        ("decision-records", "false"),
+        ("decisions-file", "decisions.jsonl"),
+        ("flight-recorder", "flight"),
     ];
     let flags: Vec<String> = values.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();

@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, io::Read};
 
 use api::labels::{REGION, ZONE};
 use catalogue::Source;
-use jiff::Timestamp;
 use model::{
     dump,
     snapshot::{Catalog, Snapshot},
 };
 use serde_json::{Value, json};
 
+use super::time::UNKNOWN;
 use crate::failure::Failure;
 
 /// A catalogue, or the word that the snapshot has its own.
@@ -29,16 +29,11 @@ pub(crate) struct Offers {
     pub(crate) assumed: Vec<String>,
 }
 
-pub(super) fn choose(
-    snapshot: &Snapshot,
-    asked: Option<&str>,
-    region: Option<&str>,
-    taken_at: Timestamp,
-) -> Result<Offers, Failure> {
+pub(crate) fn choose(snapshot: &Snapshot, asked: Option<&str>, region: Option<&str>) -> Result<Offers, Failure> {
     let named = asked.and_then(|name| Source::ALL.into_iter().find(|source| source.name() == name));
     match (named, asked) {
         (Some(source), _) => embedded(snapshot, source, region, String::new()),
-        (None, Some(file)) => from_file(file, taken_at),
+        (None, Some(file)) => from_file(file),
         (None, None) if !snapshot.catalog().instance_types.is_empty() => Ok(plain("snapshot", None)),
         (None, None) => {
             let (source, because) = suggested(snapshot)?;
@@ -182,7 +177,7 @@ fn check_region(source: Source, region: &str) -> Result<(), Failure> {
 }
 
 /// A snapshot file's catalogue, or a list of instance types, as JSON or YAML, gzipped or not.
-fn from_file(file: &str, taken_at: Timestamp) -> Result<Offers, Failure> {
+fn from_file(file: &str) -> Result<Offers, Failure> {
     let text = std::fs::read(file)
         .and_then(unpacked)
         .map_err(|error| unreadable(file, &error.to_string()))?;
@@ -194,7 +189,7 @@ fn from_file(file: &str, taken_at: Timestamp) -> Result<Offers, Failure> {
         as_snapshot(document).ok_or_else(|| unreadable(file, "it is neither a list nor has it instanceTypes"))?;
     let options = dump::Options {
         mode: dump::Mode::Strict,
-        taken_at,
+        taken_at: UNKNOWN,
     };
     let source = dump::Source::Stream(file.to_owned(), Box::new(std::io::Cursor::new(snapshot.to_string())));
     let (read, _) = dump::read([source], options).map_err(|faults| {
