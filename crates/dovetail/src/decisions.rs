@@ -86,7 +86,12 @@ const RECENT: SignedDuration = SignedDuration::from_hours(2);
 /// A span as people write it, with days and weeks.
 fn span(text: &str) -> Result<SignedDuration, String> {
     let wrong = || format!("{text:?} is no span of time: write 30m, 2h, 7d or 2w");
-    let days = |count: &str, hours: i64| count.parse::<i64>().ok().map(|count| SignedDuration::from_hours(hours * count));
+    let days = |count: &str, hours: i64| {
+        count
+            .parse::<i64>()
+            .ok()
+            .map(|count| SignedDuration::from_hours(hours * count))
+    };
     let found = match (text.strip_suffix('d'), text.strip_suffix('w')) {
         (Some(count), _) => days(count, 24),
         (_, Some(count)) => days(count, 24 * 7),
@@ -118,12 +123,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     })
 }
 
-fn chosen<'a>(
-    mut records: Vec<&'a Record>,
-    args: &Args,
-    since: Option<SignedDuration>,
-    now: Timestamp,
-) -> Chosen<'a> {
+fn chosen<'a>(mut records: Vec<&'a Record>, args: &Args, since: Option<SignedDuration>, now: Timestamp) -> Chosen<'a> {
     let from = since.and_then(|since| now.checked_sub(since).ok());
     let is_wanted = |record: &&Record| {
         from.is_none_or(|from| record.time.max(record.last_seen) >= from)

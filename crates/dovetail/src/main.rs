@@ -40,6 +40,7 @@ enum Command {
     Run(run::Args),
     Plan(plan::Args),
     Budgets(budgets::Args),
+    #[command(alias = "explain")]
     Why(why::Args),
     #[command(alias = "history")]
     Decisions(Box<decisions::Args>),

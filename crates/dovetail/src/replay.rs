@@ -13,7 +13,7 @@ use ledger::{
 };
 use serde_json::json;
 
-use self::tape::{Broken, Sought};
+use self::tape::Sought;
 use crate::{answer::Answer, document, failure::Failure, terminal::counted};
 
 /// Run a past decision again, offline, on what the flight recorder kept: byte for byte the same, or with your change.
@@ -77,7 +77,11 @@ impl Replayed {
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let sought = match (&args.id, args.at) {
         (Some(id), _) => Sought::Id(id.parse().map_err(|error: ledger::NotAnId| {
-            Failure::usage(error.to_string(), "ids are in logs, events and NodeClaims", "dovetail decisions")
+            Failure::usage(
+                error.to_string(),
+                "ids are in logs, events and NodeClaims",
+                "dovetail decisions",
+            )
         })?),
         (None, at) => Sought::At(at.unwrap_or(Timestamp::MAX)),
     };
@@ -96,7 +100,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 }
 
 fn replayed(frame: &Frame, tape: &Tape, with: &[PathBuf], id: Option<&str>) -> anyhow::Result<Replayed> {
-    let whole = tape.snapshot(frame.at).map_err(|error| Broken::failure(&error))?;
+    let whole = tape.snapshot(frame.at).map_err(|error| tape::broken(&error))?;
     let unlike = |error: flight::Unlike| {
         let next = "replay it with the version that recorded it";
         Failure::new(
@@ -132,7 +136,11 @@ fn replayed(frame: &Frame, tape: &Tape, with: &[PathBuf], id: Option<&str>) -> a
         let after = flight::again(frame, &changed).map_err(unlike)?;
         let less = |one: &flight::Answer, other: &flight::Answer| -> Vec<String> {
             let is_new = |decision: &&(Id, String)| !other.decisions.contains(decision);
-            one.decisions.iter().filter(is_new).map(|(_, text)| text.clone()).collect()
+            one.decisions
+                .iter()
+                .filter(is_new)
+                .map(|(_, text)| text.clone())
+                .collect()
         };
         replayed.was = less(&before, &after);
         replayed.is = less(&after, &before);
@@ -192,7 +200,10 @@ fn render(replayed: &Replayed) -> String {
         ),
         None => "all inputs are as they were: the engine is not deterministic, which is a bug".to_owned(),
     };
-    format!("{name} replayed from {from}: differs.\n  {why}\n  answer {} then, {} now\n", answers.0, answers.1)
+    format!(
+        "{name} replayed from {from}: differs.\n  {why}\n  answer {} then, {} now\n",
+        answers.0, answers.1
+    )
 }
 
 fn tree(replayed: &Replayed) -> serde_json::Value {

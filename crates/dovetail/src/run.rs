@@ -105,6 +105,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     // Whatever acts ends here; only then may somebody else lead.
     drop(middle);
     edge.stop();
+    if let Some(flight) = &process.flight {
+        flight.finish();
+    }
     ended.map(|()| ExitCode::SUCCESS)
 }
 
@@ -141,7 +144,8 @@ fn flight(settings: &Settings) -> anyhow::Result<Option<Arc<Flight>>> {
     if path.is_empty() {
         return Ok(None);
     }
-    let flight = Flight::start(Path::new(path)).with_context(|| format!("--flight-recorder {path:?} cannot be written"))?;
+    let flight =
+        Flight::start(Path::new(path)).with_context(|| format!("--flight-recorder {path:?} cannot be written"))?;
     Ok(Some(Arc::new(flight)))
 }
 

@@ -8,7 +8,6 @@ use crate::{
 
 /// Print one decision in full: what, why, what else was possible, on which inputs.
 #[derive(Debug, clap::Args)]
-#[command(alias = "explain")]
 pub(crate) struct Args {
     /// A decision's id, or its first digits, at least four. It is in the log line, the event and on the NodeClaim.
     #[arg(value_name = "ID")]

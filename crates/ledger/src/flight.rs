@@ -345,7 +345,12 @@ mod tests {
             taken_at: Timestamp::UNIX_EPOCH,
             origin: "watch".to_owned(),
         };
-        let empty = Snapshot::new(title, Settings::default(), model::snapshot::Objects::default(), catalog.clone());
+        let empty = Snapshot::new(
+            title,
+            Settings::default(),
+            model::snapshot::Objects::default(),
+            catalog.clone(),
+        );
         let pools: Vec<_> = pools.into_iter().map(Arc::new).collect();
         empty.overlaid(|objects| objects.node_pools = objects.node_pools.with(pools))
     }
@@ -387,7 +392,11 @@ mod tests {
             ids: Vec::new(),
             answer: String::new(),
             inputs: hex(inputs.digest),
-            parts: inputs.parts.iter().map(|(name, number)| ((*name).to_owned(), hex(*number))).collect(),
+            parts: inputs
+                .parts
+                .iter()
+                .map(|(name, number)| ((*name).to_owned(), hex(*number)))
+                .collect(),
             engine: String::new(),
             given: Value::Null,
         };
@@ -404,6 +413,9 @@ mod tests {
         let lines = [delete_line("Pod", "a", "b").unwrap()];
         assert_eq!(play(&mut Tape::default(), &lines), Err(Broken::NoBase(1)));
         let error = Tape::default().read("{\"rewind\":1}").unwrap_err();
-        assert!(error.to_string().starts_with("line 1: unknown variant `rewind`"), "{error}");
+        assert!(
+            error.to_string().starts_with("line 1: unknown variant `rewind`"),
+            "{error}"
+        );
     }
 }

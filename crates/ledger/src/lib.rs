@@ -11,9 +11,7 @@ mod ring;
 mod shard;
 
 pub use id::{Id, NotAnId, Prefix};
-pub use record::{
-    Action, Inputs, Lift, MOST_LISTED, Money, Offer, Phase, Record, Score, Step, Target, Usd, cut, hourly_of_month,
-};
+pub use record::{Action, Inputs, Lift, MOST_LISTED, Money, Offer, Phase, Record, Score, Step, Target, Usd, cut};
 pub use ring::{Found, Limits, Ring, Saved};
 pub use shard::{ENTRY, Unreadable, lines, name_of, read_lines, read_shard, shard_text, write_shard};
 

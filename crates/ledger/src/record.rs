@@ -281,11 +281,6 @@ pub fn cut(text: &str) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// What an hour must cost for a month to cost so much.
-pub fn hourly_of_month(month: Usd) -> Usd {
-    Usd(month.0 / MONTH)
-}
-
 impl Record {
     /// A decision of which only the most important is known.
     pub fn new(id: Id, action: Action, phase: Phase, reason: &str, time: Timestamp) -> Self {

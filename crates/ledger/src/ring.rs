@@ -111,7 +111,9 @@ impl Ring {
         for (number, records) in stored {
             ring.begin(number);
             for record in records {
-                let is_known = ring.get(record.id).is_some_and(|known| known.last_seen >= record.last_seen);
+                let is_known = ring
+                    .get(record.id)
+                    .is_some_and(|known| known.last_seen >= record.last_seen);
                 if !is_known {
                     ring.put(record);
                 }
@@ -249,7 +251,11 @@ impl Ring {
         while self.shards.len() > self.limits.shards.max(1) {
             let Some(gone) = self.shards.pop_front() else { return };
             for record in gone.records {
-                if self.places.get(&record.id).is_some_and(|(shard, _)| *shard == gone.number) {
+                if self
+                    .places
+                    .get(&record.id)
+                    .is_some_and(|(shard, _)| *shard == gone.number)
+                {
                     self.places.remove(&record.id);
                 }
             }
@@ -379,7 +385,7 @@ mod tests {
         let stored = stored.into_iter().map(|saved| (saved.number, saved.records)).collect();
         let mut restored = Ring::restored(ring.limits, stored);
         assert!(restored.iter().eq(ring.iter()));
-        assert_eq!(restored.take_unsaved(at(101), true), []);
+        assert!(restored.take_unsaved(at(101), true).is_empty());
         restored.put(record("new", 200));
         let saved = restored.take_unsaved(at(201), false);
         assert_eq!(saved.iter().map(|saved| saved.number).collect::<Vec<_>>(), [3]);

@@ -94,6 +94,9 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         () = told.play(&world, &witness, &engine) => {}
     }
     told.close(&world, &witness, &expectations);
+    if let Some(flight) = &world.flight {
+        flight.finish();
+    }
     Ok(Outcome {
         failures: told.failures,
         strikes: engine.struck(),

@@ -23,6 +23,9 @@ use crate::{
 /// What a decision is made on.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
+    /// The cluster as it is.
+    pub(super) whole: Snapshot,
+    /// The cluster as it is decided on.
     pub(super) snapshot: Snapshot,
     pub(super) facts: Facts,
     /// How many pools are paused.
@@ -62,10 +65,9 @@ impl Seen {
 
 /// The cluster now. Claims on their way count as machines that are not up yet; pools of somebody else's do not count.
 pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policies>) -> Seen {
-    let now = cluster.now();
-    let snapshot = cluster.snapshot();
-    let theirs = theirs(&snapshot, cluster);
-    let (snapshot, paused) = seen_of(&snapshot, theirs, now);
+    let whole = cluster.snapshot();
+    let now = whole.taken_at();
+    let (snapshot, paused) = seen_of(&whole, theirs(&whole, cluster), now);
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
     facts.expected = memory.expected();
@@ -79,6 +81,7 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
         facts.repairs = repairs(&snapshot, policies, memory, now);
     }
     Seen {
+        whole,
         snapshot,
         facts,
         paused,

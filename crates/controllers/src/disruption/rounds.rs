@@ -120,7 +120,7 @@ fn ask(asked: &Asked, seen: &Seen, options: &Options) -> Round {
 }
 
 /// What a round knew beside the snapshot.
-fn given_of(cluster: &Cluster, whole: &Snapshot, seen: &Seen, asked: Asked) -> RoundGiven {
+fn given_of(cluster: &Cluster, seen: &Seen, asked: Asked) -> RoundGiven {
     let options = options(cluster.settings());
     RoundGiven {
         facts: seen.facts.clone(),
@@ -128,7 +128,7 @@ fn given_of(cluster: &Cluster, whole: &Snapshot, seen: &Seen, asked: Asked) -> R
             Asked::All => None,
             Asked::Only(methods) => Some(methods),
         },
-        left_out: facts::theirs(whole, cluster)
+        left_out: facts::theirs(&seen.whole, cluster)
             .iter()
             .map(|key| key.name.to_string())
             .collect(),
@@ -144,6 +144,7 @@ pub(crate) fn again(whole: &Snapshot, given: &RoundGiven, now: Timestamp) -> Rou
     let mut facts = given.facts.clone();
     facts.pool_costs = disruption::tracked_costs(&snapshot);
     let seen = Seen {
+        whole: whole.clone(),
         snapshot,
         facts,
         paused,
@@ -252,7 +253,7 @@ impl Rounds {
     async fn round(&self, cluster: &Cluster, asked: Asked, waiting: &[Waiting]) -> Result<(Seen, Round), Problem> {
         let inputs = cluster.inputs();
         let (seen, options) = (self.seen(cluster).foreseen(waiting), options(cluster.settings()));
-        let taped = cluster.is_taped().then(|| (cluster.snapshot(), asked.clone()));
+        let taped = cluster.is_taped().then(|| asked.clone());
         let began = Instant::now();
         let given = seen.clone();
         let round = cluster.engine().run(move || ask(&asked, &given, &options)).await?;
@@ -262,9 +263,9 @@ impl Rounds {
         tell::round(cluster, &seen.snapshot, &round);
         let mut ids = records::planned(cluster, &round.commands, &inputs, began.elapsed());
         ids.extend(records::kept(cluster, &seen.snapshot, &round, &inputs, began.elapsed()));
-        if let Some((whole, asked)) = taped.filter(|_| !ids.is_empty()) {
-            cluster.tape(&whole, &inputs, || Taped::Disruption {
-                given: Box::new(given_of(cluster, &whole, &seen, asked)),
+        if let Some(asked) = taped.filter(|_| !ids.is_empty()) {
+            cluster.tape(&seen.whole, &inputs, || Taped::Disruption {
+                given: Box::new(given_of(cluster, &seen, asked)),
                 round: Box::new(round.clone()),
                 ids,
             });
@@ -273,11 +274,7 @@ impl Rounds {
     }
 
     /// What is left of commands whose wait is over, on the cluster as it is now.
-    async fn validate(
-        &self,
-        cluster: &Cluster,
-        commands: Vec<Command>,
-    ) -> Result<(Seen, Vec<(Id, Command)>), Problem> {
+    async fn validate(&self, cluster: &Cluster, commands: Vec<Command>) -> Result<(Seen, Vec<(Id, Command)>), Problem> {
         let (seen, options) = (self.seen(cluster), options(cluster.settings()));
         let given = seen.clone();
         let asked = commands.clone();

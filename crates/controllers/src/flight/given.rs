@@ -79,9 +79,7 @@ impl Taped {
             ids,
             answer: hex(of_texts([answer.as_str()])),
             inputs: hex(inputs.digest),
-            parts: parts
-                .map(|(name, number)| ((*name).to_owned(), hex(*number)))
-                .collect(),
+            parts: parts.map(|(name, number)| ((*name).to_owned(), hex(*number))).collect(),
             engine: ENGINE.to_owned(),
             given: given.unwrap_or(Value::Null),
         }
@@ -123,7 +121,11 @@ impl From<PlanGiven> for Given {
         let manner: Manner = pass::manner(&settings);
         Self {
             marked: given.marked,
-            left_out: given.left_out.iter().map(|name| ObjectKey::cluster_scoped(name)).collect(),
+            left_out: given
+                .left_out
+                .iter()
+                .map(|name| ObjectKey::cluster_scoped(name))
+                .collect(),
             manner,
         }
     }
@@ -163,7 +165,9 @@ pub fn again(frame: &Frame, whole: &Snapshot) -> Result<Answer, Unlike> {
                 decisions: found(&round),
             })
         }
-        other => Err(Unlike(format!("{other:?} is no kind of decision that this version knows"))),
+        other => Err(Unlike(format!(
+            "{other:?} is no kind of decision that this version knows"
+        ))),
     }
 }
 
@@ -235,7 +239,11 @@ fn pods(pods: &[std::sync::Arc<model::object::Pod>]) -> String {
 }
 
 fn add_claim(text: &mut String, claim: &PlannedClaim) {
-    let options: Vec<&str> = claim.options.iter().map(model::object::InstanceTypeName::as_str).collect();
+    let options: Vec<&str> = claim
+        .options
+        .iter()
+        .map(model::object::InstanceTypeName::as_str)
+        .collect();
     let _ = writeln!(
         text,
         "claim {} [{}] {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {}",

@@ -83,13 +83,19 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
-    /// Waits until everything is written.
-    fn drop(&mut self) {
+impl Flight {
+    /// Waits until everything is written; nothing is recorded from then on.
+    pub fn finish(&self) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = writer.join();
         }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

@@ -144,13 +144,7 @@ fn release(cluster: &Cluster, claim: &NodeClaimName) {
     cluster.note(|state| state.release(claim));
 }
 
-fn created(
-    cluster: &Cluster,
-    draft: &Draft,
-    claim: NodeClaim,
-    reason: Reason,
-    decision: Option<Id>,
-) -> NodeClaim {
+fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason, decision: Option<Id>) -> NodeClaim {
     cluster.note(|state| {
         for pod in &draft.pods {
             state.map_pod_to_claim(&pod.metadata.key(), &claim.name());

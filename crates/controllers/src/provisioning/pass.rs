@@ -126,7 +126,10 @@ impl Controller for Provisioner {
         let marked = marked(cluster);
         let whole = cluster.snapshot();
         let left_out = left_out(&whole, cluster);
-        let (snapshot, manner) = (planned_on(&going(&whole, &marked), &left_out), manner(cluster.settings()));
+        let (snapshot, manner) = (
+            planned_on(&going(&whole, &marked), &left_out),
+            manner(cluster.settings()),
+        );
         let given = Given {
             marked,
             left_out,
@@ -146,11 +149,18 @@ impl Controller for Provisioner {
         measure(cluster, &outcome, took);
         log(&outcome, took);
         let story = Story::of(cluster, &inputs, &outcome.report, took);
-        cluster.tape(&whole, &inputs, || Taped::Provisioning {
-            given: Box::new(given),
-            plan: Box::new(outcome.plan.clone()),
-            ids: planned_ids(&outcome.steps),
-        });
+        let ids = if cluster.is_taped() {
+            planned_ids(&outcome.steps)
+        } else {
+            Vec::new()
+        };
+        if !ids.is_empty() {
+            cluster.tape(&whole, &inputs, || Taped::Provisioning {
+                given: Box::new(given),
+                plan: Box::new(outcome.plan.clone()),
+                ids,
+            });
+        }
         act::all(cluster, outcome.steps, story).await.map(|()| Next::Change)
     }
 }

@@ -122,3 +122,63 @@ impl Pages {
         self.leaving.retain(|_, other| *other != id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ledger::Target;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn target(claim: &str, comes: bool) -> Target {
+        Target {
+            claim: claim.to_owned(),
+            comes,
+            ..Target::default()
+        }
+    }
+
+    fn book(action: Action, targets: Vec<Target>) -> (Book, Id) {
+        let book = Book::new(true);
+        let id = Id::of("delete", ["a", "b"]);
+        let mut record = Record::new(id, action, Phase::UnderWay, "Empty", at(0));
+        record.targets = targets;
+        book.pages().ring.put(record);
+        (book, id)
+    }
+
+    #[test]
+    fn a_move_is_over_when_the_last_of_its_claims_is_gone() {
+        let (book, id) = book(Action::Delete, Vec::new());
+        book.pages().leave(id, ["a", "b"]);
+        book.pages().left("a", at(1));
+        assert_eq!(book.records()[0].phase, Phase::UnderWay);
+        book.pages().left("b", at(2));
+        let record = &book.records()[0];
+        assert_eq!((record.phase, record.steps[0].at), (Phase::Done, at(2)));
+    }
+
+    #[test]
+    fn what_ended_while_nobody_looked_is_ended_by_the_next_process() {
+        for (action, targets, phase) in [
+            (
+                Action::Delete,
+                vec![target("a", false), target("b", false)],
+                Phase::Done,
+            ),
+            (Action::Launch, vec![target("a", true)], Phase::Aborted),
+        ] {
+            let (before, _) = book(action, targets);
+            let stored = before.pages().ring.clone();
+            let after = Book::new(true);
+            after.restore(stored);
+            after.settle(&["a".into(), "b".into()].into(), at(5));
+            assert_eq!(after.records()[0].phase, Phase::UnderWay, "{action:?}: all are there");
+            after.settle(&BTreeSet::new(), at(6));
+            assert_eq!(after.records()[0].phase, phase, "{action:?}");
+        }
+    }
+}

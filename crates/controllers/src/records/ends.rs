@@ -64,7 +64,12 @@ fn gone(cluster: &Cluster, claim: &NodeClaim, reason: &str) {
     let (name, now) = (&*claim.metadata.name, cluster.now());
     let id = Id::of("delete", [name]);
     let mut target = Target {
-        node: claim.status.node_name.as_ref().map(ToString::to_string).unwrap_or_default(),
+        node: claim
+            .status
+            .node_name
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         claim: name.to_owned(),
         instance_type: label(claim, api::labels::INSTANCE_TYPE).to_owned(),
         zone: label(claim, api::labels::ZONE).to_owned(),

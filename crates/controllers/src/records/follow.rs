@@ -19,7 +19,11 @@ use super::{book::Pages, launches::price_of};
 use crate::Cluster;
 
 /// The conditions that are steps, and the words for them.
-const STEPS: [(&str, &str); 3] = [(LAUNCHED, "launched"), (REGISTERED, "registered"), (INITIALIZED, "ready")];
+const STEPS: [(&str, &str); 3] = [
+    (LAUNCHED, "launched"),
+    (REGISTERED, "registered"),
+    (INITIALIZED, "ready"),
+];
 
 /// From now on, follows what becomes of decisions.
 pub(crate) fn follow(cluster: &Arc<Cluster>) {

@@ -62,7 +62,11 @@ impl Keeper {
                 Ok(None) => {}
                 Err(error) => {
                     let name = name_of(slot);
-                    tracing::error!(configmap = name, error, "decisions that were kept cannot be read; going on without");
+                    tracing::error!(
+                        configmap = name,
+                        error,
+                        "decisions that were kept cannot be read; going on without"
+                    );
                 }
             }
         }
@@ -73,7 +77,11 @@ impl Keeper {
                 Ok(text) => {
                     let (records, unread) = read_lines(&text);
                     if unread > 0 {
-                        tracing::error!(file = path, unread, "lines of decisions cannot be read; going on without");
+                        tracing::error!(
+                            file = path,
+                            unread,
+                            "lines of decisions cannot be read; going on without"
+                        );
                     }
                     records.into_iter().for_each(|record| ring.put(record));
                 }

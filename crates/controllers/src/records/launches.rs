@@ -111,7 +111,9 @@ fn offers(draft: &Draft, catalog: &Catalog) -> Vec<Offer> {
         let best = entry.and_then(|entry| {
             let open = entry.offerings.iter().filter(|offering| offering.available);
             let fitting = open.filter(|offering| is_allowed(draft, offering));
-            fitting.map(|offering| (offering.price, offering)).min_by_key(|(price, _)| *price)
+            fitting
+                .map(|offering| (offering.price, offering))
+                .min_by_key(|(price, _)| *price)
         });
         offers.push(match best {
             None => Offer {
@@ -136,7 +138,10 @@ fn offers(draft: &Draft, catalog: &Catalog) -> Vec<Offer> {
 }
 
 fn value<'a>(offering: &'a CatalogOffering, key: &str) -> &'a str {
-    let found = offering.requirements.iter().find(|requirement| *requirement.key == *key);
+    let found = offering
+        .requirements
+        .iter()
+        .find(|requirement| *requirement.key == *key);
     found
         .and_then(|requirement| requirement.values.first())
         .map_or("", |value| value)
@@ -155,8 +160,7 @@ fn is_allowed(draft: &Draft, offering: &CatalogOffering) -> bool {
 pub(super) fn price_of(catalog: &Catalog, target: &Target) -> Option<Price> {
     let entry = catalog.get(&target.instance_type.as_str().into())?;
     let mut offerings = entry.offerings.iter();
-    let offering = offerings.find(|offering| {
-        *value(offering, ZONE) == target.zone && *value(offering, CAPACITY_TYPE) == target.capacity
-    })?;
+    let offering = offerings
+        .find(|offering| *value(offering, ZONE) == target.zone && *value(offering, CAPACITY_TYPE) == target.capacity)?;
     Some(offering.price)
 }

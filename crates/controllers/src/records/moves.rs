@@ -6,11 +6,7 @@ use disruption::{Candidate, Command, Decision, Replacement};
 use jiff::Timestamp;
 use ledger::{Action, Id, MOST_LISTED, Money, Offer, Phase, Record, Target, Usd, cut};
 
-use super::{
-    launches::name_of,
-    nodes::score,
-    story::inputs_of,
-};
+use super::{launches::name_of, nodes::score, story::inputs_of};
 use crate::Cluster;
 
 /// The decision that a command is: what is done, to which claims.
@@ -36,6 +32,9 @@ pub(crate) fn planned(
     for command in commands {
         let id = id_of_move(command);
         ids.push(id);
+        if pages.ring.get(id).is_some_and(|known| known.phase == Phase::UnderWay) {
+            continue;
+        }
         let mut record = record(id, command, now);
         record.inputs = inputs.clone();
         if let Some(known) = pages.ring.get(id) {
@@ -192,10 +191,8 @@ fn moves(command: &Command) -> Vec<String> {
         let pods = claim.pods.iter();
         pods.map(|pod| (pod, "a new node".to_owned()))
     });
-    let placed: std::collections::BTreeMap<_, _> = existing
-        .chain(new)
-        .map(|(pod, to)| (pod.metadata.key(), to))
-        .collect();
+    let placed: std::collections::BTreeMap<_, _> =
+        existing.chain(new).map(|(pod, to)| (pod.metadata.key(), to)).collect();
     let pods = command.candidates.iter().flat_map(|candidate| &candidate.reschedulable);
     pods.take(MOST_LISTED)
         .map(|pod| match placed.get(&pod.metadata.key()) {
@@ -203,4 +200,70 @@ fn moves(command: &Command) -> Vec<String> {
             None => name_of(pod),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use disruption::{Cost, Method, Saving};
+    use model::{plan::Plan, price::Price};
+
+    use super::*;
+
+    fn command(nodes: &[&str]) -> Command {
+        let candidate = |node: &&str| Candidate {
+            node: (*node).into(),
+            claim: format!("claim-{node}").as_str().into(),
+            provider_id: (*node).into(),
+            node_pool: "general".into(),
+            instance_type: "m6i.2xlarge".into(),
+            capacity_type: "spot".into(),
+            zone: "1b".into(),
+            price: Price::from_picos(158_500_000_000),
+            reschedule_cost: Cost::NODE,
+            disruption_cost: Cost::NODE,
+            reschedulable: Vec::new(),
+            has_pod_blockers: false,
+            is_initialized: true,
+            drain_bound: None,
+            repair: None,
+        };
+        Command {
+            method: Method::SingleNodeConsolidation,
+            candidates: nodes.iter().map(candidate).collect(),
+            replacements: Vec::new(),
+            plan: Plan::default(),
+            terminate_first: None,
+            is_reboot: false,
+            saving: Saving(158_500_000_000),
+            scores: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_move_that_is_found_again_is_the_same_decision_in_whatever_order_its_nodes_are() {
+        assert_eq!(id_of_move(&command(&["a", "b"])), id_of_move(&command(&["b", "a"])));
+        assert_ne!(id_of_move(&command(&["a"])), id_of_move(&command(&["a", "b"])));
+        let mut reboot = command(&["a"]);
+        reboot.is_reboot = true;
+        assert_ne!(id_of_move(&command(&["a"])), id_of_move(&reboot));
+    }
+
+    #[test]
+    fn the_record_of_a_move_says_what_is_saved_and_what_doing_nothing_costs() {
+        let command = command(&["a"]);
+        let record = record(id_of_move(&command), &command, Timestamp::UNIX_EPOCH);
+        let money = record.money.unwrap();
+        assert_eq!((money.after_usd_h, money.delta()), (Usd(0), Usd(-158_500_000)));
+        let options: Vec<_> = record
+            .options
+            .iter()
+            .map(|offer| (&*offer.offer, &*offer.verdict))
+            .collect();
+        let expected = [
+            ("delete, pods to existing nodes", "chosen"),
+            ("keep 1 node(s) as they are", "do nothing"),
+        ];
+        assert_eq!(options, expected);
+        assert_eq!((record.word(), &*record.reason), ("planned", "Underutilized"));
+    }
 }

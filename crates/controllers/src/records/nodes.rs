@@ -196,7 +196,9 @@ fn detail(refusal: &Refusal, snapshot: &Snapshot, now: Timestamp) -> String {
         } => {
             let pool = refusal.node_pool.as_ref().and_then(|pool| snapshot.node_pool(pool));
             if let Some(pause) = pool.and_then(|pool| pause::of(pool, now)) {
-                let until = pause.until.map_or("until it is resumed".to_owned(), |at| format!("until {at}"));
+                let until = pause
+                    .until
+                    .map_or("until it is resumed".to_owned(), |at| format!("until {at}"));
                 return format!("the NodePool is paused {until}: {}", pause.reason);
             }
             let opens = opens.map_or_else(String::new, |at| format!(", more from {at}"));
@@ -206,5 +208,73 @@ fn detail(refusal: &Refusal, snapshot: &Snapshot, now: Timestamp) -> String {
         rule => held(refusal)
             .or_else(|| refusal.event().map(|event| event.message))
             .unwrap_or_else(|| format!("{rule:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use disruption::Reason;
+    use model::dump::{self, Source};
+
+    use super::*;
+
+    fn refusal(node: &str, rule: Rule) -> Refusal {
+        Refusal {
+            node: node.into(),
+            claim: None,
+            node_pool: Some("general".into()),
+            method: None,
+            rule,
+            would_save: Some(model::price::Price::from_picos(2_000_000_000)),
+            fix: None,
+        }
+    }
+
+    fn budget(reason: Reason, disrupting: u32) -> Rule {
+        Rule::Budget {
+            reason,
+            allowed: 1,
+            disrupting,
+            opens: None,
+        }
+    }
+
+    #[test]
+    fn nodes_that_one_budget_keeps_are_one_decision_whatever_else_is_under_way() {
+        let one = id_of_refusal(&refusal("a", budget(Reason::Drifted, 1)));
+        assert!(one.is_some());
+        assert_eq!(id_of_refusal(&refusal("b", budget(Reason::Drifted, 2))), one);
+        assert_ne!(id_of_refusal(&refusal("a", budget(Reason::Empty, 1))), one);
+    }
+
+    #[test]
+    fn a_rule_that_keeps_two_nodes_is_two_decisions_and_one_that_passes_is_none() {
+        let id = |node, rule| id_of_refusal(&refusal(node, rule));
+        assert_ne!(id("a", Rule::NotCheaper), id("b", Rule::NotCheaper));
+        assert_ne!(id("a", Rule::NotCheaper), id("a", Rule::OnlyWhenEmpty));
+        assert_eq!(id("a", Rule::Later), None);
+        assert_eq!(id("a", Rule::NotYetConsolidatable { at: None }), None);
+    }
+
+    #[test]
+    fn a_pool_that_is_paused_is_told_as_that() {
+        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
+        let pool = r#"{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general", "annotations":
+            {"dovetail.dev/pause": "2026-11-16T11:00:00Z", "dovetail.dev/pause-reason": "sale"}}}"#;
+        let options = dump::Options {
+            mode: dump::Mode::Lenient,
+            taken_at: now,
+        };
+        let source = Source::Stream("test".into(), Box::new(std::io::Cursor::new(pool.as_bytes().to_vec())));
+        let (snapshot, _) = dump::read([source], options).unwrap();
+        let refusals = [
+            refusal("a", budget(Reason::Empty, 0)),
+            refusal("b", budget(Reason::Empty, 0)),
+        ];
+        let id = id_of_refusal(&refusals[0]).unwrap();
+        let record = record(id, &refusals.iter().collect::<Vec<_>>(), &snapshot, now);
+        assert_eq!((&*record.reason, record.word(), record.nodes), ("Paused", "refused", 2));
+        assert_eq!(record.detail, "the NodePool is paused until 2026-11-16T11:00:00Z: sale");
+        assert_eq!(record.forgone_usd_h, Some(Usd(4_000_000)));
     }
 }

@@ -27,14 +27,19 @@ struct Group {
 impl RefusedPods {
     /// Takes in a refusal; returns the decision it is a part of.
     pub(crate) fn add(&mut self, refusal: &Unplaced) -> Id {
-        let known = self.reasons.iter().find(|(text, _)| Arc::ptr_eq(text, &refusal.message));
-        let reason = known.map(|(_, reason)| *reason).unwrap_or_else(|| {
+        let known = self
+            .reasons
+            .iter()
+            .find(|(text, _)| Arc::ptr_eq(text, &refusal.message));
+        let reason = if let Some((_, reason)) = known {
+            reason
+        } else {
             let reason = reason(&refusal.message);
             if self.reasons.len() < 64 {
                 self.reasons.push((Arc::clone(&refusal.message), reason));
             }
             reason
-        });
+        };
         let metadata = &refusal.pod.metadata;
         let owner = metadata.controller().map_or(&metadata.name, |owner| &owner.name);
         let id = Id::of("refuse", [reason, &metadata.namespace, owner]);
@@ -182,8 +187,14 @@ mod tests {
     #[test]
     fn the_rule_nearest_to_a_node_is_the_one_that_is_named() {
         let cases = [
-            ("did not tolerate taint a; all available instance types exceed limits for nodepool (NodePool=b)", "LimitReached"),
-            ("no instance type met the scheduling requirements or had enough resources", "NoInstanceType"),
+            (
+                "did not tolerate taint a; all available instance types exceed limits for nodepool (NodePool=b)",
+                "LimitReached",
+            ),
+            (
+                "no instance type met the scheduling requirements or had enough resources",
+                "NoInstanceType",
+            ),
             ("something new", "Unschedulable"),
         ];
         for (message, expected) in cases {

@@ -1,7 +1,6 @@
 //! Decisions for programs: the same tree as JSON and YAML.
 
 use ledger::{Record, Usd};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Chosen;
@@ -43,19 +42,14 @@ pub(super) fn list(chosen: &Chosen<'_>) -> Value {
             "acted": summary.acted,
             "refused": summary.refused,
             "consolidation_usd_mo": summary.consolidation.monthly(),
-            "since_s": chosen.since.map(jiff::SignedDuration::as_secs),
+            "since_s": chosen.since.map(|since| since.as_secs()),
         },
     })
 }
 
 /// One decision; in a list without what else was possible.
 pub(super) fn one(record: &Record, is_whole: bool) -> Value {
-    #[derive(Serialize)]
-    struct Whole<'a> {
-        #[serde(flatten)]
-        record: &'a Record,
-    }
-    let mut tree = serde_json::to_value(Whole { record }).unwrap_or_default();
+    let mut tree = serde_json::to_value(record).unwrap_or_default();
     tree["action"] = json!(record.word());
     tree["acted"] = json!(record.is_acted());
     tree["count"] = json!(record.count);

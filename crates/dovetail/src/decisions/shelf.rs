@@ -107,7 +107,9 @@ async fn maps(place: &Whereabouts, namespace: Option<&str>) -> anyhow::Result<(V
     let (api, name) = connect_to(place, Options::new(live::USER_AGENT))
         .await
         .map_err(|error| Failure::unreachable("cannot reach the cluster", error.to_string(), next))?;
-    let within = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
+    let within = namespace
+        .map(|namespace| format!("/namespaces/{namespace}"))
+        .unwrap_or_default();
     let path = format!("/api/v1{within}/configmaps?labelSelector=app.kubernetes.io%2Fmanaged-by%3Ddovetail");
     let asked = api.call(http::Method::GET, &path, None, "application/json").await;
     let bytes = asked.map_err(|error| {
@@ -134,21 +136,27 @@ impl Finds {
                 self.lost(name, unread);
             }
             Some(Err(error)) => self.unread.push(format!("ConfigMap {name}: {error}")),
-            None => self.unread.push(format!("ConfigMap {name} has no binaryData {ENTRY:?}")),
+            None => self
+                .unread
+                .push(format!("ConfigMap {name} has no binaryData {ENTRY:?}")),
         }
     }
 
     fn lost(&mut self, name: &str, lines: usize) {
         if lines > 0 {
-            self.unread
-                .push(format!("{} of {name} cannot be read, and {lines} are left out", counted(lines, "line")));
+            self.unread.push(format!(
+                "{} of {name} cannot be read, and {lines} are left out",
+                counted(lines, "line")
+            ));
         }
     }
 
     fn path(&mut self, path: &Path) -> anyhow::Result<()> {
         if path.as_os_str() == "-" {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).context("read standard input")?;
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("read standard input")?;
             return self.text("standard input", &text);
         }
         let cannot = |error: std::io::Error| {
@@ -209,7 +217,9 @@ impl Finds {
         let shards = self.shards.len();
         let mut ring = Ring::restored(ROOMY, self.shards);
         for record in self.loose {
-            let is_known = ring.get(record.id).is_some_and(|known| known.last_seen >= record.last_seen);
+            let is_known = ring
+                .get(record.id)
+                .is_some_and(|known| known.last_seen >= record.last_seen);
             if !is_known {
                 ring.put(record);
             }
@@ -232,7 +242,9 @@ impl Finds {
 fn is_dump(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(name);
-    [".yaml", ".yml", ".json", ".jsonl"].iter().any(|end| name.ends_with(end))
+    [".yaml", ".yml", ".json", ".jsonl"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }
 
 fn nothing_kept(name: &str, is_live: bool, unread: &[String]) -> Failure {
@@ -279,7 +291,9 @@ impl Shelf {
     /// Where the answer comes from: a line, dim; and what could not be read.
     pub(crate) fn closing(&self, screen: &Screen) -> String {
         let oldest = self.ring.iter().map(|record| record.time).min();
-        let since = oldest.map_or(String::new(), |time| format!(" back to {}", super::words::when(time, self.now)));
+        let since = oldest.map_or(String::new(), |time| {
+            format!(" back to {}", super::words::when(time, self.now))
+        });
         let held = grouped(self.ring.len() as u128);
         let shards = if self.shards > 0 {
             format!(" in {}", counted(self.shards, "shard"))

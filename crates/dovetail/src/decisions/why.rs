@@ -26,7 +26,11 @@ pub(crate) enum Format {
 /// Answers for the decision whose id begins so.
 pub(crate) fn why(text: &str, shelf: &ShelfArgs, format: Format, presentation: Presentation) -> anyhow::Result<Answer> {
     let prefix: Prefix = text.parse().map_err(|error: NotAnId| {
-        Failure::new(error.to_string(), "ids are in logs, events and NodeClaims", "dovetail decisions")
+        Failure::new(
+            error.to_string(),
+            "ids are in logs, events and NodeClaims",
+            "dovetail decisions",
+        )
     })?;
     let shelf = shelf.read()?;
     let record = match shelf.ring.find(&prefix) {
@@ -97,13 +101,19 @@ fn sentence(record: &Record, id: &str, shelf: &Shelf) -> String {
         _ => record.word(),
     };
     let what = what(record);
-    let money = record.money.filter(|_| record.is_acted() || record.phase == Phase::Planned);
+    let money = record
+        .money
+        .filter(|_| record.is_acted() || record.phase == Phase::Planned);
     let money = money.map(|money| format!(". {}", monthly_change(money.delta())));
     let forgone = record.forgone_usd_h.filter(|_| record.is_refused());
     let forgone = forgone.map(|usd| format!(". Forgoes ({})", monthly_change(usd).trim_start_matches('+')));
     let again = match record.count {
         1 => String::new(),
-        count => format!(", found {} times, last {}", grouped(count), when(record.last_seen, shelf.now)),
+        count => format!(
+            ", found {} times, last {}",
+            grouped(count),
+            when(record.last_seen, shelf.now)
+        ),
     };
     format!(
         "{id}  {time}  {verb} {what}{pool}, {}{again}{}",
@@ -118,7 +128,11 @@ fn render(record: &Record, shelf: &Shelf, screen: &Screen) -> String {
     let mut text = hanging("", &sentence(record, &id, shelf), width);
     let mut part = |name: &str, lines: Vec<String>| {
         for (at, line) in lines.into_iter().enumerate() {
-            let start = if at == 0 { format!("  {name:<10} ") } else { " ".repeat(13) };
+            let start = if at == 0 {
+                format!("  {name:<10} ")
+            } else {
+                " ".repeat(13)
+            };
             text.push_str(&if line.contains("  ") {
                 format!("{start}{line}\n")
             } else {
@@ -127,7 +141,8 @@ fn render(record: &Record, shelf: &Shelf, screen: &Screen) -> String {
         }
     };
     let is_said = matches!(record.action, Action::Keep | Action::Refuse) || record.phase == Phase::Aborted;
-    if !record.detail.is_empty() && (record.action == Action::Refuse || !is_said) {
+    let is_of_pods = record.action == Action::Refuse && record.nodes == 0;
+    if !record.detail.is_empty() && (is_of_pods || !is_said) {
         part("because", vec![record.detail.clone()]);
     }
     part("score", score(record).into_iter().collect());
@@ -140,7 +155,12 @@ fn render(record: &Record, shelf: &Shelf, screen: &Screen) -> String {
     part("pods", pods(record, screen));
     part("inputs", inputs(record).into_iter().collect());
     if record.action != Action::Refuse || record.nodes > 0 {
-        part("again", vec![format!("dovetail replay --id {id} --record DIR, where --flight-recorder DIR was set")]);
+        part(
+            "again",
+            vec![format!(
+                "dovetail replay --id {id} --record DIR, where --flight-recorder DIR was set"
+            )],
+        );
     }
     text
 }
@@ -187,7 +207,16 @@ fn nodes(record: &Record) -> Vec<String> {
     }
     let mut lines: Vec<String> = record
         .there()
-        .map(|target| format!("{}  {target}", if target.node.is_empty() { &target.claim } else { &target.node }))
+        .map(|target| {
+            format!(
+                "{}  {target}",
+                if target.node.is_empty() {
+                    &target.claim
+                } else {
+                    &target.node
+                }
+            )
+        })
         .collect();
     let left = record.nodes.saturating_sub(lines.len());
     if left > 0 {

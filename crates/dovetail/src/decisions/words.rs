@@ -98,14 +98,20 @@ fn for_pods(record: &Record) -> String {
 fn all(record: &Record) -> String {
     let names: Vec<&str> = record.there().map(name).take(2).collect();
     let left = record.nodes.saturating_sub(names.len());
-    let rest = if left > 0 { format!(" and {left} more") } else { String::new() };
+    let rest = if left > 0 {
+        format!(" and {left} more")
+    } else {
+        String::new()
+    };
     format!("{}{rest}", names.join(", "))
 }
 
 /// What happened, in a few words.
 pub(crate) fn what(record: &Record) -> String {
     let first = record.there().next();
-    let kind = first.map(|target| target.instance_type.as_str()).filter(|name| !name.is_empty());
+    let kind = first
+        .map(|target| target.instance_type.as_str())
+        .filter(|name| !name.is_empty());
     let kind = kind.map(|name| format!("{name} ")).unwrap_or_default();
     let text = match record.action {
         Action::Launch => {
@@ -114,7 +120,11 @@ pub(crate) fn what(record: &Record) -> String {
                 (Phase::Done, Some(took)) => format!(", ready in {}", lasting(took)),
                 _ => String::new(),
             };
-            format!("{}{}{ready}", comes.unwrap_or("a node".to_owned()), for_pods(record))
+            format!(
+                "{}{}{ready}",
+                comes.unwrap_or_else(|| "a node".to_owned()),
+                for_pods(record)
+            )
         }
         Action::Refuse if record.nodes > 0 => {
             let detail = &record.detail;
@@ -122,13 +132,16 @@ pub(crate) fn what(record: &Record) -> String {
         }
         Action::Refuse => {
             let more = record.pod_count.saturating_sub(1);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             let pod = record.pods.first().map_or("a pod", |pod| pod);
             format!("no node for {pod}{more}")
         }
         Action::Keep => format!("{}: {}", all(record), record.detail),
-        Action::Delete => format!("{kind}{}", all(record)),
-        Action::Reboot => format!("{kind}{}", all(record)),
+        Action::Delete | Action::Reboot => format!("{kind}{}", all(record)),
         Action::Replace => {
             let comes: Vec<String> = record.coming().map(ToString::to_string).collect();
             let by = if comes.is_empty() {

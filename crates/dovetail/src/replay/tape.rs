@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use ledger::{
     Prefix,
-    flight::{Frame, Tape},
+    flight::{Broken, Frame, Tape},
 };
 
 use crate::failure::Failure;
@@ -25,13 +25,9 @@ pub(super) enum Sought {
 }
 
 /// What is wrong with a tape.
-pub(super) struct Broken;
-
-impl Broken {
-    pub(super) fn failure(error: &ledger::flight::Broken) -> Failure {
-        let next = "name another file of the recorder with --record";
-        Failure::new("cannot read the flight recorder's tape", error.to_string(), next)
-    }
+pub(super) fn broken(error: &Broken) -> Failure {
+    let next = "name another file of the recorder with --record";
+    Failure::new("cannot read the flight recorder's tape", error.to_string(), next)
 }
 
 impl Sought {
@@ -87,7 +83,7 @@ pub(super) fn play(path: &Path, mut seen: impl FnMut(&Frame, &Tape) -> bool) -> 
         if !matches!(read, Ok(bytes) if bytes > 0) || !line.ends_with('\n') {
             return Ok(());
         }
-        let frame = tape.read(&line).map_err(|error| Broken::failure(&error))?;
+        let frame = tape.read(&line).map_err(|error| broken(&error))?;
         if let Some(frame) = frame
             && !seen(&frame, &tape)
         {

@@ -17,7 +17,9 @@ struct Line {
 fn recorded(name: &str, directory: &Path) {
     let story = STORIES.iter().find(|story| story.name == name).unwrap();
     let mut scenario = Scenario::read(name, story.text).unwrap();
-    scenario.flags.push(format!("--flight-recorder={}", directory.display()));
+    scenario
+        .flags
+        .push(format!("--flight-recorder={}", directory.display()));
     let how = Play {
         seed: 1,
         ..Play::default()
@@ -28,7 +30,7 @@ fn recorded(name: &str, directory: &Path) {
 
 fn asked(record: &Path, more: &[&str]) -> anyhow::Result<Answer> {
     let record = record.to_string_lossy();
-    let line = ["replay", "--record", &record].into_iter().chain(more.iter().copied());
+    let line = ["replay", "--record", &*record].into_iter().chain(more.iter().copied());
     answer(&Line::try_parse_from(line).unwrap().args)
 }
 
@@ -94,7 +96,11 @@ fn a_pool_that_had_been_another_leads_to_another_answer() {
     .unwrap();
     assert!(answer.is_finding);
     let first = answer.text.lines().next().unwrap();
-    assert!(first.contains("general: disruption.budgets") && first.ends_with(": differs."), "{}", answer.text);
+    assert!(
+        first.contains("general: disruption.budgets") && first.ends_with(": differs."),
+        "{}",
+        answer.text
+    );
     assert!(answer.text.contains("\n  was  delete "), "{}", answer.text);
     assert!(answer.text.contains("Budget"), "{}", answer.text);
 }
@@ -108,17 +114,29 @@ fn a_change_that_is_missing_from_the_tape_is_a_finding_that_names_its_kind() {
     let packed = fs::read(&files[0]).unwrap();
     std::io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(packed.as_slice()), &mut text).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let decision = lines.iter().rposition(|line| line.starts_with("{\"decision\":")).unwrap();
+    let decision = lines
+        .iter()
+        .rposition(|line| line.starts_with("{\"decision\":"))
+        .unwrap();
     let of_pod = |line: &&str| line.starts_with("{\"apply\":") && line.contains("\"kind\":\"Pod\"");
     let lost = lines[..decision].iter().rposition(of_pod).unwrap();
-    let kept: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| *at != lost).map(|(_, line)| *line).collect();
+    let kept: Vec<&str> = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != lost)
+        .map(|(_, line)| *line)
+        .collect();
     let cut = directory.path().join("cut.jsonl.gz");
     let mut packer = flate2::write::GzEncoder::new(fs::File::create(&cut).unwrap(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packer, format!("{}\n", kept.join("\n")).as_bytes()).unwrap();
     packer.finish().unwrap();
     let answer = asked(&cut, &["--at", "2100-01-01T00:00:00Z"]).unwrap();
     assert!(answer.is_finding, "{}", answer.text);
-    assert!(answer.text.contains("the first input that is not as it was: Pod"), "{}", answer.text);
+    assert!(
+        answer.text.contains("the first input that is not as it was: Pod"),
+        "{}",
+        answer.text
+    );
 }
 
 #[test]
@@ -127,7 +145,15 @@ fn what_was_not_recorded_is_said_with_what_was() {
     let error = asked(directory.path(), &["--id", "6c59"]).unwrap_err().to_string();
     assert!(error.contains("it has no file flight-"), "{error}");
     recorded("runaway-pod", directory.path());
-    let error = asked(directory.path(), &["--at", "2020-01-01T00:00:00Z"]).unwrap_err().to_string();
-    assert!(error.starts_with("error   no inputs for 2020-01-01T00:00:00Z"), "{error}");
-    assert!(error.contains("the recorder's files hold decisions from 2026-01-05T"), "{error}");
+    let error = asked(directory.path(), &["--at", "2020-01-01T00:00:00Z"])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("error   no inputs for 2020-01-01T00:00:00Z"),
+        "{error}"
+    );
+    assert!(
+        error.contains("the recorder's files hold decisions from 2026-01-05T"),
+        "{error}"
+    );
 }

@@ -32,7 +32,12 @@ pub(super) fn changed(whole: &Snapshot, files: &[PathBuf]) -> Result<(Snapshot, 
     let mut words = Vec::new();
     for pool in pools.iter() {
         let Some(known) = whole.node_pool(&pool.name()) else {
-            let there: Vec<_> = whole.objects().node_pools.iter().map(|pool| &*pool.metadata.name).collect();
+            let there: Vec<_> = whole
+                .objects()
+                .node_pools
+                .iter()
+                .map(|pool| &*pool.metadata.name)
+                .collect();
             return Err(Failure::usage(
                 format!("--with names NodePool {}, which was not there", pool.metadata.name),
                 format!("there were {}", there.join(", ")),
@@ -59,7 +64,11 @@ fn difference(before: &NodePool, after: &NodePool) -> String {
     match fields.len() {
         0 => format!("{name}: nothing changed"),
         1..=3 => format!("{name}: {}", fields.join(", ")),
-        more => format!("{name}: {} and {} more", fields.get(..3).unwrap_or_default().join(", "), more - 3),
+        more => format!(
+            "{name}: {} and {} more",
+            fields.get(..3).unwrap_or_default().join(", "),
+            more - 3
+        ),
     }
 }
 
@@ -68,9 +77,18 @@ fn compare(path: &str, one: &serde_json::Value, other: &serde_json::Value, found
         (serde_json::Value::Object(one), serde_json::Value::Object(other)) => {
             let keys: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             for key in keys {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 let null = serde_json::Value::Null;
-                compare(&path, one.get(key).unwrap_or(&null), other.get(key).unwrap_or(&null), found);
+                compare(
+                    &path,
+                    one.get(key).unwrap_or(&null),
+                    other.get(key).unwrap_or(&null),
+                    found,
+                );
             }
         }
         (one, other) if one != other => {

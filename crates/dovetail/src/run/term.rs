@@ -78,14 +78,11 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
 
 /// Sees that decisions outlive this process, if it is known where.
 fn keep(process: &Process, cluster: &Arc<Cluster>, tasks: &mut JoinSet<()>, namespace: anyhow::Result<String>) {
-    let namespace = match namespace {
-        Ok(namespace) => namespace,
-        Err(_) => {
-            tracing::error!(
-                "decisions are not kept: the namespace is unknown; set --leader-election-namespace, or --decision-records=false"
-            );
-            return;
-        }
+    let Ok(namespace) = namespace else {
+        tracing::error!(
+            "decisions are not kept: the namespace is unknown; set --leader-election-namespace, or --decision-records=false"
+        );
+        return;
     };
     let keeper = Arc::new(Keeper::new(cluster, &namespace));
     *process.keeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&keeper));

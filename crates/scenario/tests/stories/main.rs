@@ -8,6 +8,7 @@
 
 mod mutant;
 mod mutants;
+mod records;
 
 use std::sync::Mutex;
 
