@@ -49,13 +49,13 @@ fn seen(pages: &mut Pages, claim: &Transition<NodeClaim>, catalog: &Catalog, now
     let decision = latest.metadata.annotations.get(DECISION);
     let decision: Option<Id> = decision.and_then(|text| text.parse().ok());
     let becomes = |kind: &str| !holds(claim.before.as_ref(), kind) && holds(claim.after.as_ref(), kind);
-    let new: Vec<&str> = STEPS
+    let new: Vec<(&str, Timestamp)> = STEPS
         .iter()
         .filter(|(kind, _)| becomes(kind))
-        .map(|(_, step)| *step)
+        .map(|(_, step)| (*step, now))
         .collect();
     if let Some(id) = decision.filter(|_| !new.is_empty()) {
-        pages.ring.change(id, |record| came(record, latest, &new, catalog, now));
+        pages.ring.change(id, |record| came(record, latest, &new, catalog));
     }
     if becomes(DRAINED)
         && let Some(id) = pages.leaving.get(name).copied()
@@ -70,10 +70,34 @@ fn seen(pages: &mut Pages, claim: &Transition<NodeClaim>, catalog: &Catalog, now
     }
 }
 
+/// Takes up launches that went on while nobody looked; when, their claims say.
+pub(super) fn catch_up(pages: &mut Pages, claim: &NodeClaim, catalog: &Catalog) {
+    let decision = claim.metadata.annotations.get(DECISION);
+    let decision: Option<Id> = decision.and_then(|text| text.parse().ok());
+    let open = |id: &Id| {
+        pages
+            .ring
+            .get(*id)
+            .is_some_and(|record| record.phase == Phase::UnderWay)
+    };
+    let Some(id) = decision.filter(open) else { return };
+    let steps = STEPS.iter().filter_map(|(kind, step)| {
+        let condition = condition::find(&claim.status.conditions, kind)?;
+        let at = condition
+            .last_transition_time
+            .filter(|_| condition::holds(&claim.status.conditions, kind))?;
+        Some((*step, at))
+    });
+    let steps: Vec<_> = steps.collect();
+    if !steps.is_empty() {
+        pages.ring.change(id, |record| came(record, claim, &steps, catalog));
+    }
+}
+
 /// A claim has come a step further.
-fn came(record: &mut Record, claim: &NodeClaim, steps: &[&str], catalog: &Catalog, now: Timestamp) {
-    for step in steps {
-        record.step(step, now);
+fn came(record: &mut Record, claim: &NodeClaim, steps: &[(&str, Timestamp)], catalog: &Catalog) {
+    for (step, at) in steps {
+        record.step(step, *at);
     }
     let label = |key: &str| claim.metadata.labels.get(key).map(ToString::to_string);
     let mut targets = record.targets.iter_mut();
@@ -102,7 +126,7 @@ fn came(record: &mut Record, claim: &NodeClaim, steps: &[&str], catalog: &Catalo
             });
         }
     }
-    if record.action == Action::Launch && steps.contains(&"ready") {
+    if record.action == Action::Launch && steps.iter().any(|(step, _)| *step == "ready") {
         record.phase = Phase::Done;
     }
 }
@@ -121,5 +145,95 @@ fn lost(pages: &mut Pages, id: Id, now: Timestamp) {
             }
             record.step("given up", now);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::Target;
+    use serde_json::json;
+
+    use super::*;
+
+    fn claim(id: Id, conditions: &[(&str, &str)]) -> Arc<NodeClaim> {
+        let conditions: Vec<_> = conditions
+            .iter()
+            .map(|(kind, at)| json!({"type": kind, "status": "True", "lastTransitionTime": at}))
+            .collect();
+        let claim = json!({
+            "metadata": {"name": "general-x7k2p", "annotations": {DECISION: id.to_string()},
+                "labels": {INSTANCE_TYPE: "m7g.large", ZONE: "1c", CAPACITY_TYPE: "spot"}},
+            "status": {"nodeName": "ip-1", "conditions": conditions},
+        });
+        Arc::new(serde_json::from_value(claim).unwrap())
+    }
+
+    fn launching() -> (Pages, Id) {
+        let id = Id::of("launch", ["general-x7k2p"]);
+        let mut record = Record::new(
+            id,
+            Action::Launch,
+            Phase::UnderWay,
+            "Provisioned",
+            Timestamp::UNIX_EPOCH,
+        );
+        record.targets = vec![Target {
+            claim: "general-x7k2p".to_owned(),
+            comes: true,
+            ..Target::default()
+        }];
+        let mut pages = Pages::default();
+        pages.ring.put(record);
+        (pages, id)
+    }
+
+    const UP: [(&str, &str); 2] = [
+        (LAUNCHED, "2026-11-16T10:00:10Z"),
+        (INITIALIZED, "2026-11-16T10:00:40Z"),
+    ];
+
+    #[test]
+    fn a_launch_is_followed_until_its_node_is_ready_and_told_as_what_it_became() {
+        let (mut pages, id) = launching();
+        let now = "2026-11-16T10:00:41Z".parse().unwrap();
+        let change = Transition {
+            before: Some(claim(id, &UP[..1])),
+            after: Some(claim(id, &UP)),
+        };
+        seen(&mut pages, &change, &Catalog::default(), now);
+        let record = pages.ring.get(id).unwrap();
+        assert_eq!(
+            (record.phase, record.steps.len(), record.steps[0].at),
+            (Phase::Done, 1, now)
+        );
+        assert_eq!(record.targets[0].to_string(), "m7g.large spot in 1c");
+        assert_eq!(record.targets[0].node, "ip-1");
+    }
+
+    #[test]
+    fn a_claim_that_goes_before_its_node_is_ready_ends_its_launch() {
+        let (mut pages, id) = launching();
+        let change = Transition {
+            before: Some(claim(id, &UP[..1])),
+            after: None,
+        };
+        seen(&mut pages, &change, &Catalog::default(), Timestamp::UNIX_EPOCH);
+        let record = pages.ring.get(id).unwrap();
+        assert_eq!((record.phase, record.word()), (Phase::Aborted, "aborted"));
+    }
+
+    #[test]
+    fn what_went_on_while_nobody_looked_has_the_times_of_the_claim() {
+        let (mut pages, id) = launching();
+        catch_up(&mut pages, &claim(id, &UP), &Catalog::default());
+        let record = pages.ring.get(id).unwrap();
+        let steps: Vec<_> = record
+            .steps
+            .iter()
+            .map(|step| (&*step.step, step.at.to_string()))
+            .collect();
+        let expected = [("launched", "2026-11-16T10:00:10Z"), ("ready", "2026-11-16T10:00:40Z")];
+        assert_eq!(steps, expected.map(|(step, at)| (step, at.to_owned())));
+        assert_eq!(record.phase, Phase::Done);
     }
 }

@@ -17,6 +17,7 @@ use model::object::NodeClaim;
 use runtime::ApiError;
 use serde_json::{Value, json};
 
+use super::follow::catch_up;
 use crate::Cluster;
 
 /// How often what changed is written.
@@ -92,7 +93,9 @@ impl Keeper {
         let known = ring.len();
         self.cluster.book().restore(ring);
         let claims: BTreeSet<_> = self.cluster.look(|state| {
+            let mut pages = self.cluster.book().pages();
             let claims = state.all::<NodeClaim>().iter();
+            let claims = claims.inspect(|claim| catch_up(&mut pages, claim, state.catalog()));
             claims.map(|claim| claim.metadata.name.clone()).collect()
         });
         self.cluster.book().settle(&claims, self.cluster.now());
