@@ -10,10 +10,7 @@ mod words;
 use jiff::{SignedDuration, Timestamp};
 use ledger::Record;
 
-pub(crate) use self::{
-    shelf::ShelfArgs,
-    why::{Format as WhyFormat, why},
-};
+pub(crate) use self::{shelf::ShelfArgs, why::why};
 use crate::{answer::Answer, document, terminal::Presentation};
 
 /// Print what was done and refused, newest first, with reasons and money.

@@ -2,8 +2,9 @@
 
 use crate::{
     answer::Answer,
-    decisions::{self, ShelfArgs, WhyFormat},
-    terminal::Presentation,
+    decisions::{self, ShelfArgs},
+    reply::{Format, Reply, formats},
+    source::SourceArgs,
 };
 
 /// Print one decision in full: what, why, what else was possible, on which inputs.
@@ -12,27 +13,19 @@ pub(crate) struct Args {
     /// A decision's id, or its first digits, at least four. It is in the log line, the event and on the NodeClaim.
     #[arg(value_name = "ID")]
     id: String,
+    /// The namespace of the controller; otherwise all are looked through.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
     /// How to print it.
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "name"]))]
     output: Format,
     #[command(flatten)]
-    shelf: ShelfArgs,
+    source: SourceArgs,
     #[command(flatten)]
-    presentation: Presentation,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Yaml,
+    reply: Reply,
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let format = match args.output {
-        Format::Table => WhyFormat::Table,
-        Format::Json => WhyFormat::Json,
-        Format::Yaml => WhyFormat::Yaml,
-    };
-    decisions::why(&args.id, &args.shelf, format, args.presentation)
+    let shelf = ShelfArgs::of(&args.source, args.namespace.as_deref());
+    decisions::why(&args.id, &shelf, args.output, args.reply.presentation)
 }

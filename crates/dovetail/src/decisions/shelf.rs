@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::Failure,
     live,
+    source::SourceArgs,
     terminal::{Role, Screen, counted, grouped},
 };
 
@@ -72,6 +73,16 @@ struct Finds {
 }
 
 impl ShelfArgs {
+    /// What the flags of other commands name.
+    pub(crate) fn of(source: &SourceArgs, namespace: Option<&str>) -> Self {
+        Self {
+            from: source.from.clone(),
+            namespace: namespace.map(str::to_owned),
+            kubeconfig: source.kubeconfig.clone(),
+            context: source.context.clone(),
+        }
+    }
+
     /// Whether a cluster is asked.
     fn is_live(&self) -> bool {
         self.from.is_empty()

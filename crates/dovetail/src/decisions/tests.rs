@@ -7,6 +7,7 @@ use ledger::{Action, ENTRY, Id, Inputs, Lift, Money, Offer, Phase, Record, Targe
 use serde_json::{Value, json};
 
 use super::*;
+use crate::reply::Format as Reply;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -246,7 +247,7 @@ fn decisions_are_read_from_the_config_maps_of_a_dump_and_what_cannot_be_is_named
     );
 }
 
-fn why_of(path: &Path, id: &str, format: WhyFormat) -> anyhow::Result<String> {
+fn why_of(path: &Path, id: &str, format: Reply) -> anyhow::Result<String> {
     let line = Line::try_parse_from(["decisions", "--from", &path.to_string_lossy()]).unwrap();
     let presentation = crate::terminal::Presentation::default();
     why(id, &line.args.shelf, format, presentation).map(|answer| answer.text)
@@ -268,11 +269,11 @@ fn one_decision_is_told_in_full_by_its_first_digits() {
   again      dovetail replay --id {id} --record DIR, where --flight-recorder DIR was set
 "
     );
-    let told = why_of(&path, &id, WhyFormat::Table).unwrap();
+    let told = why_of(&path, &id, Reply::Table).unwrap();
     // `hanging` joins blanks; the sentence keeps its words.
     let plain = |text: &str| text.replace("  ", " ").replace('→', "->");
     assert_eq!(plain(&told), plain(&expected));
-    let told = why_of(&path, &kept().id.to_string(), WhyFormat::Table).unwrap();
+    let told = why_of(&path, &kept().id.to_string(), Reply::Table).unwrap();
     assert!(
         told.contains("found 70 times, last 15:41:00. Forgoes ($423/mo)"),
         "{told}"
@@ -281,7 +282,7 @@ fn one_decision_is_told_in_full_by_its_first_digits() {
         told.contains("would need Pod data/pg-notifications-8: take the annotation"),
         "{told}"
     );
-    let tree: Value = serde_json::from_str(&why_of(&path, &id, WhyFormat::Json).unwrap()).unwrap();
+    let tree: Value = serde_json::from_str(&why_of(&path, &id, Reply::Json).unwrap()).unwrap();
     assert_eq!(tree["chosen"]["offer"], "m7g.2xlarge spot in 1c");
     assert_eq!(tree["runners_up"][0]["verdict"], "fits; dearer");
 }
@@ -294,7 +295,7 @@ fn an_id_that_is_not_there_or_is_several_is_told_apart() {
     twins[1].id = "6c5980000000".parse().unwrap();
     let path = file(&directory, &twins);
     let failed = |id: &str| {
-        let error = why_of(&path, id, WhyFormat::Table).unwrap_err();
+        let error = why_of(&path, id, Reply::Table).unwrap_err();
         error.downcast::<crate::failure::Failure>().unwrap()
     };
     let several = failed("6c59");

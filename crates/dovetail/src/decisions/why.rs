@@ -12,16 +12,9 @@ use crate::{
     answer::Answer,
     document,
     failure::Failure,
+    reply::Format,
     terminal::{Presentation, Screen, counted, grouped, hanging},
 };
-
-/// How one decision is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Table,
-    Json,
-    Yaml,
-}
 
 /// Answers for the decision whose id begins so.
 pub(crate) fn why(text: &str, shelf: &ShelfArgs, format: Format, presentation: Presentation) -> anyhow::Result<Answer> {
@@ -40,9 +33,10 @@ pub(crate) fn why(text: &str, shelf: &ShelfArgs, format: Format, presentation: P
     };
     let screen = presentation.screen();
     let text = match format {
-        Format::Table => render(record, &shelf, &screen),
         Format::Json => document::json(&shelf.envelope("Decision", report::one(record, true)))?,
         Format::Yaml => document::yaml(&shelf.envelope("Decision", report::one(record, true)))?,
+        Format::Name => format!("{}\n", record.id),
+        _ => render(record, &shelf, &screen),
     };
     Ok(Answer {
         text,
