@@ -24,7 +24,9 @@ impl Id {
     pub fn of<'a>(action: &str, targets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut digest = Digest::default();
         digest.text(action);
-        targets.into_iter().for_each(|target| digest.text(target));
+        for target in targets {
+            digest.text(target);
+        }
         Self(digest.finish() >> 16)
     }
 

@@ -59,24 +59,23 @@ impl Digest {
 /// The number of texts, in their order.
 pub fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut digest = Digest::default();
-    texts.into_iter().for_each(|text| digest.text(text));
+    for text in texts {
+        digest.text(text);
+    }
     digest.finish()
 }
 
 /// The number of one version of an object: who it is, and the server's version of it. Nothing inside is read.
 pub fn of_version(metadata: &Metadata) -> u64 {
     let mut digest = Digest::default();
-    match metadata.uid.number() {
-        Some(uid) => {
-            for half in [uid, uid >> 64] {
-                digest.number(u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
-            }
+    if let Some(uid) = metadata.uid.number() {
+        for half in [uid, uid >> 64] {
+            digest.number(u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
         }
-        None => {
-            digest.text(&metadata.uid.to_string());
-            digest.text(&metadata.namespace);
-            digest.text(&metadata.name);
-        }
+    } else {
+        digest.text(&metadata.uid.to_string());
+        digest.text(&metadata.namespace);
+        digest.text(&metadata.name);
     }
     match &metadata.resource_version {
         ResourceVersion::Number(version) => digest.number(*version),
@@ -94,11 +93,15 @@ pub fn of_catalog(catalog: &Catalog) -> u64 {
     for (pool, names) in &catalog.node_pool_instance_types {
         digest.text(pool.as_str());
         digest.number(names.len() as u64);
-        names.iter().for_each(|name| digest.text(name.as_str()));
+        for name in names {
+            digest.text(name.as_str());
+        }
     }
     for (pool, variants) in &catalog.node_pool_variants {
         digest.text(pool.as_str());
-        variants.iter().for_each(|entry| add_type(&mut digest, entry));
+        for entry in variants {
+            add_type(&mut digest, entry);
+        }
     }
     digest.finish()
 }
@@ -136,7 +139,9 @@ fn add_requirements(digest: &mut Digest, requirements: &[RequirementSpec]) {
         digest.text(&requirement.key);
         digest.text(requirement.operator.as_str());
         digest.number(requirement.values.len() as u64);
-        requirement.values.iter().for_each(|value| digest.text(value));
+        for value in &requirement.values {
+            digest.text(value);
+        }
     }
 }
 

@@ -146,14 +146,11 @@ impl Writer {
                 {
                     open.out.finish()?;
                 }
-                let open = match &mut self.open {
-                    Some(open) => open,
-                    None => {
-                        self.tidy(now)?;
-                        let open = Open::begin(&self.directory, &whole)?;
-                        self.open.insert(open)
-                    }
-                };
+                if self.open.is_none() {
+                    self.tidy(now)?;
+                    self.open = Some(Open::begin(&self.directory, &whole)?);
+                }
+                let Some(open) = &mut self.open else { return Ok(()) };
                 open.catalog(whole.shared_catalog())?;
                 open.line(&decision_line(&taped.frame(now, &inputs))?)?;
                 open.out.flush()

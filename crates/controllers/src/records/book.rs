@@ -51,7 +51,9 @@ impl Book {
         let mut pages = self.pages();
         let since: Vec<Record> = pages.ring.iter().cloned().collect();
         pages.ring = stored;
-        since.into_iter().for_each(|record| pages.ring.put(record));
+        for record in since {
+            pages.ring.put(record);
+        }
         let going: Vec<(Text, Id)> = pages
             .ring
             .iter()

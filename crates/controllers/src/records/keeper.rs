@@ -84,7 +84,9 @@ impl Keeper {
                             "lines of decisions cannot be read; going on without"
                         );
                     }
-                    records.into_iter().for_each(|record| ring.put(record));
+                    for record in records {
+                        ring.put(record);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => tracing::error!(file = path, error = %error, "decisions cannot be read"),

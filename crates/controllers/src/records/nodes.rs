@@ -115,7 +115,9 @@ pub(crate) fn kept(
         })
         .collect();
     let mut pages = cluster.book().pages();
-    records.into_iter().for_each(|record| pages.ring.put(record));
+    for record in records {
+        pages.ring.put(record);
+    }
     new.into_keys().collect()
 }
 

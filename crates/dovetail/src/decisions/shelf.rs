@@ -218,7 +218,9 @@ impl Finds {
 
     fn document(&mut self, document: &Value) {
         if let Some(items) = document["items"].as_array() {
-            items.iter().for_each(|item| self.document(item));
+            for item in items {
+                self.document(item);
+            }
         } else {
             self.map(document);
         }
