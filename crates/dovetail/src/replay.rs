@@ -135,7 +135,7 @@ fn replayed(frame: &Frame, tape: &Tape, with: &[PathBuf], id: Option<&str>) -> a
         let (changed, words) = with::changed(&whole, with)?;
         let after = flight::again(frame, &changed).map_err(unlike)?;
         let less = |one: &flight::Answer, other: &flight::Answer| -> Vec<String> {
-            let is_new = |decision: &&(Id, String)| !other.decisions.contains(decision);
+            let is_new = |(_, text): &&(Id, String)| other.decisions.iter().all(|(_, known)| known != text);
             one.decisions
                 .iter()
                 .filter(is_new)

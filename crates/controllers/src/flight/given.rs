@@ -188,8 +188,8 @@ fn planned(plan: &Plan, ids: &[Id]) -> Vec<(Id, String)> {
         .map(|refusal| format!("no node for {}: {}", refusal.pod.metadata.key(), refusal.message));
     let texts: Vec<String> = claims.chain(refused).collect();
     // Ids are of claims' names and of workloads; which line is whose does not matter to whoever compares all of them.
-    let rest = ids.last().copied();
-    let ids = ids.iter().copied().chain(std::iter::repeat(rest).flatten());
+    let rest = ids.last().copied().unwrap_or_else(|| Id::of("plan", []));
+    let ids = ids.iter().copied().chain(std::iter::repeat(rest));
     ids.zip(texts).collect()
 }
 
