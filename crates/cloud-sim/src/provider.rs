@@ -157,9 +157,8 @@ impl CloudProvider for CloudSim {
     async fn get(&self, id: &ProviderId) -> Result<Instance, CloudError> {
         let wanted = id.clone();
         let get = Box::new(move |region: &Region| {
-            let visible = region.visible();
-            let found = visible.iter().find(|machine| machine.id == wanted);
-            found.map(Machine::instance).ok_or_else(gone)
+            let found = region.visible_one(&wanted);
+            found.as_ref().map(Machine::instance).ok_or_else(gone)
         });
         self.ask(Method::Get, id.as_str(), get).await
     }

@@ -593,6 +593,18 @@ impl Region {
         visible.cloned().collect()
     }
 
+    /// A machine, if reads show it now.
+    pub(crate) fn visible_one(&self, id: &ProviderId) -> Option<Machine> {
+        let now = self.now();
+        let mut inner = self.lock();
+        inner.tick(now);
+        inner
+            .machines
+            .get(id)
+            .filter(|machine| machine.visible_from <= now)
+            .cloned()
+    }
+
     pub(crate) fn reboot(&self, operation: &str) {
         self.lock().rebooted.insert(operation.to_owned());
     }
@@ -706,8 +718,8 @@ impl Inner {
         {
             return Some("InsufficientInstanceCapacity");
         }
-        let running: u64 = self.machines.values().map(|it| cores(&it.launched.capacity)).sum();
-        let is_over = quota.is_some_and(|quota| running + cores(&offer.described.capacity) > quota);
+        let running = || -> u64 { self.machines.values().map(|it| cores(&it.launched.capacity)).sum() };
+        let is_over = quota.is_some_and(|quota| running() + cores(&offer.described.capacity) > quota);
         is_over.then_some("VcpuLimitExceeded")
     }
 

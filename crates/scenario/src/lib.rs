@@ -30,7 +30,7 @@ pub use invariant::Violation;
 pub use objects::{Pool, Spread, Workload, node_class};
 pub use pace::{Pace, on_paced_time, on_virtual_time};
 pub use play::{Outcome, Play, furnish, play, tell};
-pub use prefill::prefill;
+pub use prefill::{Fullness, prefill};
 pub use process::{Life, Wrap};
 pub use shrink::shrink;
 pub use tally::Tally;

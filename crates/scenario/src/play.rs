@@ -9,7 +9,7 @@ use crate::{
     expectation::{Expectation, Scene, When},
     fault::{Engine, FaultLine, Point},
     objects::node_class,
-    prefill,
+    prefill::{Fullness, prefill},
     process::Wrap,
 };
 
@@ -152,7 +152,7 @@ pub fn furnish(scenario: &Scenario, world: &World) -> Result<(), String> {
             .map_err(|failure| format!("{name}: {}", failure.message))?;
     }
     if let (Some(filled), Some(pool)) = (&scenario.filled, scenario.pools.first()) {
-        prefill(world, pool, filled.nodes, filled.pods).map_err(|error| error.to_string())?;
+        prefill(world, pool, filled.nodes, filled.pods, Fullness::Spare).map_err(|error| error.to_string())?;
     }
     Ok(())
 }

@@ -35,6 +35,15 @@ pub(crate) fn seed(seed: u64) -> Play {
     }
 }
 
+#[test]
+fn nodes_that_are_there_at_first_are_what_their_pool_asks_for() {
+    // On AWS pools ask for more than the offerings of a type say: its category and generation.
+    let text = "name: big\ncloud: aws\nlasts: 20m\npools:\n- {name: general}\nfilled: {nodes: 12, pods: 120}\n";
+    let outcome = run(&Scenario::read("big.yaml", text).unwrap(), &seed(1));
+    let drifted = outcome.tally.disrupted.get("Drifted");
+    assert_eq!(drifted, None, "{:?}", outcome.tally.disrupted);
+}
+
 /// Plays on two threads, and says what failed.
 fn failures(plays: &[(String, Scenario, Play)]) -> Vec<String> {
     let left = Mutex::new(plays.iter());
