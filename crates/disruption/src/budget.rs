@@ -146,6 +146,11 @@ pub(crate) struct Purse {
 }
 
 impl Purse {
+    /// What is left, by pool.
+    pub(crate) fn into_left(self) -> BTreeMap<NodePoolName, u32> {
+        self.left
+    }
+
     pub(crate) fn left(&self, pool: &NodePoolName) -> u32 {
         self.left.get(pool).copied().unwrap_or(0)
     }

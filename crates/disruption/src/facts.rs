@@ -38,6 +38,8 @@ pub struct Facts {
     pub changed_at: Option<Timestamp>,
     /// The value of `changed_at` at which a method found nothing more to do. Take over [`crate::Pass::settled`].
     pub settled_at: BTreeMap<Method, Timestamp>,
+    /// What a method found nothing more to do with, where budgets were in the way. Take over [`crate::Pass::constrained`].
+    pub constrained: BTreeMap<Method, Constrained>,
     /// Where the last round stopped for lack of work budget. Take over [`crate::Round::rotation`].
     pub rotation: Rotation,
     /// Set while people want nothing disrupted. Provisioning goes on.
@@ -144,4 +146,13 @@ pub struct MachineShape {
     pub instance_type: InstanceTypeName,
     /// `spot`, `on-demand` or `reserved`.
     pub capacity_type: Text,
+}
+
+/// A method found nothing more to do with what budgets left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constrained {
+    /// The value of [`Facts::changed_at`] then.
+    pub changed_at: Timestamp,
+    /// How many nodes the budgets left, by pool.
+    pub left: BTreeMap<NodePoolName, u32>,
 }

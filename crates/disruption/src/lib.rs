@@ -28,6 +28,7 @@ mod round;
 mod static_pool;
 mod trial;
 mod validate;
+mod warm;
 mod world;
 
 pub use budget::{
@@ -40,10 +41,11 @@ pub use cron::{Cron, CronError};
 pub use deletion_cost::{DeletionCosts, PodCost, deletion_costs};
 pub use expected::{EXPECTED_PODS_GUARD, fires_within};
 pub use expiry::{EXPIRY_GRACE, EXPIRY_SPREAD, expires_at, waits_for_budgets_until};
-pub use facts::{Facts, MachineShape, PastMove, Pause, Repair, RepairAction, Rotation, StaticCount};
+pub use facts::{Constrained, Facts, MachineShape, PastMove, Pause, Repair, RepairAction, Rotation, StaticCount};
 pub use guard::{LOOP_GUARD, MINIMUM_SAVING_MONTHLY, MINIMUM_SAVING_PERCENT, looping_pools};
 pub use method::{Class, Decision, Method, Reason, TerminateFirst};
 pub use options::{Consolidation, Options};
 pub use refusal::{Event, Fix, Refusal, Rule, UnschedulablePods};
 pub use round::{Pass, Round, ask, consider, decide, tracked_costs};
 pub use validate::{Invalid, validate};
+pub use warm::Warm;

@@ -118,6 +118,11 @@ pub enum Class {
     Repair,
 }
 
+impl Class {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
+}
+
 /// What a command comes to, as events and metrics spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {

@@ -76,8 +76,9 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
     facts.expected = memory.expected();
-    facts.pool_costs = disruption::tracked_costs(&snapshot);
+    facts.pool_costs = memory.warm().tracked_costs(&snapshot);
     facts.settled_at = memory.settled_at();
+    facts.constrained = memory.constrained();
     facts.rotation = memory.rotation();
     facts.past_moves = memory.past_moves();
     facts.failed_replacements = memory.failures(now);

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use disruption::{Command, Method, Pass, PastMove, Rotation};
+use disruption::{Command, Constrained, Method, Pass, PastMove, Rotation, Warm};
 use jiff::{SignedDuration, Timestamp};
 use model::object::{NodeClaimName, NodePoolName, Pod, ProviderId, Text, Uid};
 
@@ -25,13 +25,18 @@ const PATIENCE: SignedDuration = SignedDuration::from_millis(80);
 
 /// What is remembered.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Inner>);
+pub(crate) struct Memory {
+    inner: Mutex<Inner>,
+    /// What decisions take over from each other.
+    warm: Arc<Warm>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     under_way: BTreeMap<Text, UnderWay>,
     waiting: Vec<Waiting>,
     settled_at: BTreeMap<Method, Timestamp>,
+    constrained: BTreeMap<Method, Constrained>,
     rotation: Rotation,
     past_moves: Vec<PastMove>,
     failures: BTreeMap<NodePoolName, Failures>,
@@ -94,7 +99,12 @@ impl Inner {
 
 impl Memory {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What decisions take over from each other.
+    pub(super) fn warm(&self) -> Arc<Warm> {
+        Arc::clone(&self.warm)
     }
 
     /// The machines of commands under way.
@@ -243,7 +253,14 @@ impl Memory {
             if let Some(at) = pass.settled {
                 inner.settled_at.insert(pass.method, at);
             }
+            if let Some(within) = &pass.constrained {
+                inner.constrained.insert(pass.method, within.clone());
+            }
         }
+    }
+
+    pub(super) fn constrained(&self) -> BTreeMap<Method, Constrained> {
+        self.lock().constrained.clone()
     }
 
     pub(super) fn settled_at(&self) -> BTreeMap<Method, Timestamp> {

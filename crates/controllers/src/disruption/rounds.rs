@@ -11,7 +11,7 @@ use std::{
 
 use api::condition::names::nodeclaim::{CONSOLIDATABLE, DRIFTED, INITIALIZED};
 use async_trait::async_trait;
-use disruption::{Command, Consolidation, Method, Options, Reason, Round};
+use disruption::{Command, Consolidation, Method, Options, Reason, Round, Warm};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use model::object::{NodeClaim, NodePool, condition};
@@ -90,19 +90,19 @@ fn after(method: Method) -> Asked {
     Asked::Only(Method::ALL.into_iter().filter(|other| *other > method).collect())
 }
 
-fn ask(asked: &Asked, seen: &Seen, options: &Options) -> Round {
+fn ask(asked: &Asked, seen: &Seen, options: &Options, warm: &Warm) -> Round {
     let Seen {
         snapshot, facts, now, ..
     } = seen;
     let Asked::Only(methods) = asked else {
-        return disruption::decide(snapshot, facts, options, *now);
+        return warm.decide(snapshot, facts, options, *now);
     };
     let mut round = Round {
         rotation: facts.rotation.clone(),
         ..Round::default()
     };
     for method in methods.iter().filter(|method| takes_part(**method, seen, options)) {
-        let mut pass = disruption::ask(*method, snapshot, facts, options, *now);
+        let mut pass = warm.ask(*method, snapshot, facts, options, *now);
         round.refusals.append(&mut pass.refusals);
         round.commands = std::mem::take(&mut pass.commands);
         round.passes.push(pass);
@@ -203,8 +203,11 @@ impl Rounds {
     async fn round(&self, cluster: &Cluster, asked: Asked, waiting: &[Waiting]) -> Result<(Seen, Round), Problem> {
         let (seen, options) = (self.seen(cluster).foreseen(waiting), options(cluster.settings()));
         let began = Instant::now();
-        let given = seen.clone();
-        let round = cluster.engine().run(move || ask(&asked, &given, &options)).await?;
+        let (given, warm) = (seen.clone(), self.memory.warm());
+        let round = cluster
+            .engine()
+            .run(move || ask(&asked, &given, &options, &warm))
+            .await?;
         self.memory.settle(&round.passes);
         self.memory.rotate(round.rotation.clone());
         measure::round(cluster, &round, seen.paused, began.elapsed(), seen.now);
@@ -215,7 +218,7 @@ impl Rounds {
     /// What is left of commands whose wait is over, on the cluster as it is now.
     async fn validate(&self, cluster: &Cluster, commands: Vec<Command>) -> Result<(Seen, Vec<Command>), Problem> {
         let (seen, options) = (self.seen(cluster), options(cluster.settings()));
-        let given = seen.clone();
+        let (given, warm) = (seen.clone(), self.memory.warm());
         let asked = commands.clone();
         let answers = cluster
             .engine()
@@ -223,7 +226,7 @@ impl Rounds {
                 let Seen {
                     snapshot, facts, now, ..
                 } = &given;
-                let validate = |command: &Command| disruption::validate(command, snapshot, facts, &options, *now);
+                let validate = |command: &Command| warm.validate(command, snapshot, facts, &options, *now);
                 asked.iter().map(validate).collect::<Vec<_>>()
             })
             .await?;

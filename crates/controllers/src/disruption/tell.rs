@@ -103,11 +103,12 @@ fn protections(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
     let kept: BTreeSet<&NodeName> = kept.map(|refusal| &refusal.node).collect();
     let nodes = snapshot.objects().nodes.iter();
     let nodes = nodes.filter(|node| !kept.contains(&node.name()) && snapshot.claim_of_node(node).is_some());
+    let now = cluster.now();
     for node in nodes {
         let name = node.name();
         let pods = snapshot.pods_on_node(&name);
         for pod in pods.filter(|pod| pod.is_active()) {
-            let protection = pod.protection(cluster.now());
+            let protection = pod.protection(now);
             if let Some(event) = events::protection(pod, &protection) {
                 cluster.publish(event);
             }
