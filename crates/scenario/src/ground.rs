@@ -138,7 +138,7 @@ fn interrupt(server: &ApiServer, machine: &Machine) {
 /// finds no machine behind it, deletes the node.
 async fn forget(server: ApiServer, machine: Arc<Machine>, ending: Ending) {
     tokio::time::sleep(SILENCE).await;
-    let Some(node) = server.get("Node", &machine.node_name) else {
+    let Some(node) = server.object("Node", &machine.node_name) else {
         return;
     };
     if node["spec"]["providerID"] != machine.id.as_str() {
@@ -213,7 +213,20 @@ async fn end_batches(server: ApiServer, mut changes: UnboundedReceiver<Change>) 
 }
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    // As [`Value::pointer`] reads it, which allocates for every part of the way.
+    let mut found = object;
+    for part in pointer.split('/').skip(1) {
+        let next = match (found, part.contains('~')) {
+            (Value::Array(items), _) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
+            (_, false) => found.get(part),
+            (_, true) => found.get(part.replace("~1", "/").replace("~0", "~")),
+        };
+        match next {
+            Some(next) => found = next,
+            None => return "",
+        }
+    }
+    found.as_str().unwrap_or_default()
 }
 
 /// Whether an object has a condition that is True.

@@ -7,7 +7,7 @@ mod budget;
 mod mirror;
 mod safety;
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use cloud_sim::Machine;
 use jiff::{SignedDuration, Timestamp};
@@ -96,7 +96,7 @@ impl Checker {
     pub(crate) fn look(&mut self, world: &World) {
         let now = world.clock.now();
         self.found.extend(leaks(
-            &world.server.list("NodeClaim"),
+            &world.server.objects("NodeClaim"),
             &world.region.machines(),
             now,
             LEAK,
@@ -112,7 +112,7 @@ impl Checker {
     /// Looks at how it ended, after nothing went wrong for a while.
     pub(crate) fn end(&mut self, world: &World, is_still: bool) {
         let now = world.clock.now();
-        let claims = world.server.list("NodeClaim");
+        let claims = world.server.objects("NodeClaim");
         self.look(world);
         self.found.extend(leaks(
             &claims,
@@ -122,7 +122,7 @@ impl Checker {
         ));
         self.found.extend(claims.iter().filter_map(|claim| stuck(claim, now)));
         self.found
-            .extend(ghosts(&world.server.list("Node"), &world.region.machines()));
+            .extend(ghosts(&world.server.objects("Node"), &world.region.machines()));
         self.found
             .extend(unexplained(world).map(|what| Violation { rule: "L1", what }));
         if let Some((at, what)) = self.moved.take().filter(|_| is_still)
@@ -139,7 +139,7 @@ impl Checker {
 }
 
 /// I1: machines that no claim knows.
-fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDuration) -> Vec<Violation> {
+fn leaks(claims: &[Arc<Value>], machines: &[Machine], now: Timestamp, grace: SignedDuration) -> Vec<Violation> {
     let known: BTreeSet<&str> = claims.iter().map(|claim| text(claim, "/metadata/uid")).collect();
     let is_leaked = |machine: &&Machine| {
         let is_old = now.duration_since(machine.launched_at) > grace;
@@ -158,9 +158,9 @@ fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDu
 }
 
 /// L3: nodes that count as ready and have no machine.
-fn ghosts(nodes: &[Value], machines: &[Machine]) -> Vec<Violation> {
+fn ghosts(nodes: &[Arc<Value>], machines: &[Machine]) -> Vec<Violation> {
     let there: BTreeSet<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
-    let is_ghost = |node: &&Value| holds(node, "Ready") && !there.contains(text(node, "/spec/providerID"));
+    let is_ghost = |node: &&Arc<Value>| holds(node, "Ready") && !there.contains(text(node, "/spec/providerID"));
     let ghosts = nodes.iter().filter(is_ghost);
     ghosts
         .map(|node| Violation {

@@ -150,7 +150,7 @@ impl ApiServer {
     }
 
     /// Creates an object as it is given, status and all. A pod without a namespace is put into `default`.
-    pub fn create(&self, object: Value) -> Result<Value, Failure> {
+    pub fn create(&self, object: Value) -> Result<Arc<Value>, Failure> {
         let now = self.now();
         let mut state = self.lock();
         let api_version = object["apiVersion"].as_str().unwrap_or("v1").to_owned();
@@ -165,8 +165,7 @@ impl ApiServer {
         };
         let namespace = namespace.to_owned();
         let named = (&resource, api_version.as_str());
-        let created = write::create(&mut state.store, named, &namespace, object, Origin::Test, now)?;
-        Ok((*created).clone())
+        write::create(&mut state.store, named, &namespace, object, Origin::Test, now)
     }
 
     /// An object: of a kind as in its manifest, `namespace/name` or `name`.
@@ -177,6 +176,13 @@ impl ApiServer {
         found.map(|object| (**object).clone())
     }
 
+    /// An object as the store holds it: looking costs nothing.
+    pub fn object(&self, kind: &str, key: &str) -> Option<Arc<Value>> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        state.store.find(&resource, &split(key)).cloned()
+    }
+
     /// All objects of a kind, by namespace and name.
     pub fn list(&self, kind: &str) -> Vec<Value> {
         let state = self.lock();
@@ -184,15 +190,21 @@ impl ApiServer {
         state.store.all(&resource).map(|object| (**object).clone()).collect()
     }
 
+    /// All objects of a kind, by namespace and name, as the store holds them: looking costs nothing.
+    pub fn objects(&self, kind: &str) -> Vec<Arc<Value>> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        state.store.all(&resource).cloned().collect()
+    }
+
     /// Changes an object, status and all.
-    pub fn update(&self, kind: &str, key: &str, change: impl FnOnce(&mut Value)) -> Result<Value, Failure> {
+    pub fn update(&self, kind: &str, key: &str, change: impl FnOnce(&mut Value)) -> Result<Arc<Value>, Failure> {
         let mut state = self.lock();
         let resource = state.store.kinds.resource(None, kind);
         let key = split(key);
         let mut wanted = (**state.store.get(&resource, &key)?).clone();
         change(&mut wanted);
-        let updated = write::update(&mut state.store, &resource, &key, Part::Whole, wanted)?;
-        Ok((*updated).clone())
+        write::update(&mut state.store, &resource, &key, Part::Whole, wanted)
     }
 
     /// Deletes an object as a user would: finalizers and grace are respected.
@@ -223,6 +235,11 @@ impl ApiServer {
 
     pub(crate) fn all(&self, resource: &Resource) -> Vec<Arc<Value>> {
         self.lock().store.all(resource).cloned().collect()
+    }
+
+    /// An object as it is now.
+    pub(crate) fn current(&self, resource: &Resource, key: &Key) -> Option<Arc<Value>> {
+        self.lock().store.find(resource, key).cloned()
     }
 
     pub(crate) fn all_of(&self, group: &str, kind: &str) -> Vec<Arc<Value>> {

@@ -54,6 +54,8 @@ pub(super) struct Mirror {
     pub(super) pools: BTreeMap<String, Pool>,
     /// When pods of an app were evicted.
     pub(super) moves: BTreeMap<String, VecDeque<Timestamp>>,
+    /// How many pods an app has.
+    counts: BTreeMap<String, usize>,
     /// The most pods an app had.
     pub(super) sizes: BTreeMap<String, usize>,
     /// When claims were made.
@@ -98,12 +100,14 @@ impl Mirror {
             self.moves.entry(pod.app.clone()).or_default().push_back(now);
         }
         if is_gone || is_over {
-            self.pods.remove(&uid);
+            self.forget_pod(&uid);
         } else {
             let app = pod.app.clone();
             self.pods.insert(uid, pod);
             if change.event == Event::Added {
-                let size = self.pods.values().filter(|pod| pod.app == app).count();
+                let size = self.counts.entry(app.clone()).or_default();
+                *size += 1;
+                let size = *size;
                 let most = self.sizes.entry(app).or_default();
                 *most = (*most).max(size);
             }
@@ -112,6 +116,13 @@ impl Mirror {
         let is_past = self.peak.1.is_none_or(|at| now.duration_since(at) > PEAK);
         if count >= self.peak.0 || is_past {
             self.peak = (count, Some(now));
+        }
+    }
+
+    fn forget_pod(&mut self, uid: &str) {
+        let gone = self.pods.remove(uid);
+        if let Some(count) = gone.and_then(|pod| self.counts.get_mut(&pod.app)) {
+            *count = count.saturating_sub(1);
         }
     }
 

@@ -30,9 +30,9 @@ pub(super) fn protected(
     let is_running = text(before, "/status/phase") == "Running";
     let grace = before["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
     // A pod gets its whole grace, so it may be told that much before the node's time is up.
-    let due = mirror.claim_of_node(node).and_then(|claim| claim.ends_at);
-    let is_due = due.is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
-    (is_wrong && is_running && !is_due).then(|| Violation {
+    let due = || mirror.claim_of_node(node).and_then(|claim| claim.ends_at);
+    let is_due = || due().is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
+    (is_wrong && is_running && !is_due()).then(|| Violation {
         rule: "I3",
         what: format!(
             "pod {} was {} although it is protected",
