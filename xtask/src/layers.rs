@@ -29,6 +29,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "ledger",
+        sees: &["model"],
+        pure: true,
+    },
+    Layer {
         name: "catalogue",
         sees: &["api", "model"],
         pure: true,
@@ -54,6 +59,21 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "forecast",
+        sees: &["api", "model", "packing", "scheduler", "disruption"],
+        pure: true,
+    },
+    Layer {
+        name: "lint",
+        sees: &["api", "model", "catalogue", "packing", "disruption"],
+        pure: true,
+    },
+    Layer {
+        name: "insight",
+        sees: &["api", "model", "packing", "scheduler", "disruption", "devices"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -65,7 +85,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "runtime",
-        sees: &["api", "model"],
+        sees: &["api", "ledger", "model"],
         pure: false,
     },
     Layer {
@@ -87,6 +107,7 @@ const LAYERS: &[Layer] = &[
         name: "controllers",
         sees: &[
             "api",
+            "ledger",
             "model",
             "packing",
             "scheduler",
@@ -106,6 +127,7 @@ const LAYERS: &[Layer] = &[
             "cloud",
             "cloud-sim",
             "controllers",
+            "ledger",
             "runtime",
             "simulator",
         ],
@@ -115,6 +137,7 @@ const LAYERS: &[Layer] = &[
         name: "dovetail",
         sees: &[
             "api",
+            "ledger",
             "model",
             "catalogue",
             "cloud",
@@ -122,6 +145,9 @@ const LAYERS: &[Layer] = &[
             "cloud-sim",
             "controllers",
             "disruption",
+            "forecast",
+            "lint",
+            "insight",
             "packing",
             "runtime",
             "scenario",

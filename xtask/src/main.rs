@@ -8,6 +8,7 @@ mod layers;
 mod packing;
 mod race;
 mod run;
+mod soak;
 mod specs;
 mod test;
 mod tidy;
@@ -38,6 +39,8 @@ enum Task {
     Differential(packing::Forwarded),
     /// Compares which nodes go with upstream's decisions on seeded clusters, `--seeds 1..1001`
     DisruptionDifferential(packing::Forwarded),
+    /// Plays all stories with hostile seeds for as long as you like, `--seeds 100000 --minutes 60`
+    Soak(soak::Soak),
     /// A real control plane on this machine, to try things by hand
     #[command(subcommand)]
     Cluster(cluster::Cluster),
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Bench(task) => bench::run(&task),
         Task::Differential(task) => packing::run("packing-bench", "differential", &task),
         Task::DisruptionDifferential(task) => packing::run("disruption-bench", "differential", &task),
+        Task::Soak(task) => soak::run(&task),
         Task::Cluster(task) => cluster::run(task),
         Task::Conformance(task) => conformance::run(&task),
         Task::Specs => specs::run().map(|()| ExitCode::SUCCESS),

@@ -39,6 +39,8 @@ pub const PLAN: &str = "dovetail.dev/plan";
 pub const RELEASE: &str = "dovetail.dev/release";
 /// How often the cloud was asked to launch a claim: a launch that is repeated under the same number is the same launch. Ours.
 pub const LAUNCH_ATTEMPT: &str = "dovetail.dev/launch-attempt";
+/// On a claim, and on events: the decision that made it, or that they tell of. `dovetail why` takes it. Ours.
+pub const DECISION: &str = "dovetail.dev/decision";
 /// On a NodePool: until when nothing of it is disrupted, or any word for until it is taken away. Ours.
 pub const PAUSE: &str = "dovetail.dev/pause";
 /// Beside [`PAUSE`]: why. Ours.

@@ -10,6 +10,8 @@ pub enum Method {
     Delete,
     Get,
     List,
+    Notices,
+    Acknowledge,
 }
 
 /// A call, before it is answered.
@@ -21,6 +23,8 @@ pub struct CallFacts {
     pub method: Method,
     /// The claim or machine it is about; empty for a list.
     pub about: String,
+    /// Which process asks, if it was told its name.
+    pub who: String,
 }
 
 /// What goes wrong with a call.

@@ -174,6 +174,9 @@ impl Market {
             let Some((_, shape)) = self.shapes.get(entry.name.as_str()) else {
                 continue;
             };
+            if !shape.requirements.intersects(&wanted, &vocabulary) {
+                continue;
+            }
             // Prices move, requirements do not: the list's offerings are in the same order.
             for (offering, read) in entry.offerings.iter().zip(&shape.offerings) {
                 if offering.available && read.is_compatible(&wanted, &vocabulary) {
@@ -250,6 +253,28 @@ mod tests {
             }
         }
         assert!(seen.len() > 20, "{seen:?}");
+    }
+
+    #[test]
+    fn a_claim_is_sold_only_what_meets_its_requirements() {
+        let market = Market::load(Source::Aws).unwrap();
+        let claim: NodeClaim = serde_json::from_value(serde_json::json!({"spec": {"requirements": [
+            {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m"]},
+            {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["4"]},
+        ]}}))
+        .unwrap();
+        let offers = market.admitted(&claim, market.types());
+        assert!(!offers.is_empty());
+        for offer in offers {
+            let value = |key: &str| {
+                let known = offer.described.requirements.iter().find(|it| it.key == key);
+                known.and_then(|it| it.values.first().cloned()).unwrap_or_default()
+            };
+            let category = value("karpenter.k8s.aws/instance-category");
+            let generation: u32 = value("karpenter.k8s.aws/instance-generation").parse().unwrap();
+            assert!(["c", "m"].contains(&&*category), "{}", offer.described.name);
+            assert!(generation > 4, "{}", offer.described.name);
+        }
     }
 
     #[test]

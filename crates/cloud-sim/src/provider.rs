@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use catalogue::Source;
 use cloud::{
-    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairAction, RepairPolicy,
-    UnavailableOfferings,
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairAction, RepairPolicy,
+    UnavailableOffering, UnavailableOfferings,
 };
 use model::{
     object::{ConditionStatus, NodeClaim, NodePool, ProviderId},
@@ -43,16 +43,18 @@ pub struct CloudSim {
     region: Arc<Region>,
     unavailable: Mutex<UnavailableOfferings>,
     is_dead: Arc<AtomicBool>,
+    who: String,
 }
 
 type Call<R> = Box<dyn FnOnce(&Region) -> Result<R, CloudError> + Send>;
 
 impl CloudSim {
-    pub(crate) fn new(region: Arc<Region>) -> Self {
+    pub(crate) fn new(region: Arc<Region>, who: &str) -> Self {
         Self {
             region,
             unavailable: Mutex::default(),
             is_dead: Arc::default(),
+            who: who.to_owned(),
         }
     }
 
@@ -61,7 +63,7 @@ impl CloudSim {
         if self.is_dead.load(Ordering::Relaxed) {
             return std::future::pending().await;
         }
-        match self.region.judge(method, about) {
+        match self.region.judge(method, about, &self.who) {
             CallFault::None => call(&self.region),
             CallFault::Fail => Err(CloudError::Other(
                 "InternalError: an internal error has occurred (injected fault)".to_owned(),
@@ -134,8 +136,8 @@ impl CloudProvider for CloudSim {
     }
 
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
-        let (wanted, token) = (claim.clone(), token.clone());
-        let launch = Box::new(move |region: &Region| region.launch(&wanted, &token));
+        let (wanted, token, known) = (claim.clone(), token.clone(), self.unavailable().clone());
+        let launch = Box::new(move |region: &Region| region.launch(&wanted, &token, &known));
         let launched = self.ask(Method::Create, &claim.metadata.name, launch).await;
         launched.inspect_err(|error| self.learn(error))
     }
@@ -157,9 +159,8 @@ impl CloudProvider for CloudSim {
     async fn get(&self, id: &ProviderId) -> Result<Instance, CloudError> {
         let wanted = id.clone();
         let get = Box::new(move |region: &Region| {
-            let visible = region.visible();
-            let found = visible.iter().find(|machine| machine.id == wanted);
-            found.map(Machine::instance).ok_or_else(gone)
+            let found = region.visible_one(&wanted);
+            found.as_ref().map(Machine::instance).ok_or_else(gone)
         });
         self.ask(Method::Get, id.as_str(), get).await
     }
@@ -212,5 +213,28 @@ impl CloudProvider for CloudSim {
 
     fn well_known_labels(&self) -> Vec<String> {
         self.region.market().well_known()
+    }
+
+    fn gives_notice(&self) -> bool {
+        true
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        self.region.noticed().await;
+        let receive = Box::new(|region: &Region| Ok(region.receive()));
+        self.ask(Method::Notices, "", receive).await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        let receipt = notice.receipt.clone();
+        let acknowledge = Box::new(move |region: &Region| {
+            region.acknowledge(&receipt);
+            Ok(())
+        });
+        self.ask(Method::Acknowledge, &notice.receipt, acknowledge).await
+    }
+
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        self.unavailable().mark(offering, self.region.now());
     }
 }

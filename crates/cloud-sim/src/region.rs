@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalogue::Source;
-use cloud::{CloudError, LaunchToken, Launched};
+use cloud::{CloudError, LaunchToken, Launched, Notice, NoticeKind, UnavailableOfferings};
 use jiff::Timestamp;
 use model::{
     object::{Map, NodeClaim, ProviderId, Text},
@@ -17,7 +17,7 @@ use model::{
     resources::ResourceList,
     snapshot::CatalogType,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::{CallFacts, CallFault, Chance, CloudSim, Ending, Machine, Market, Method, Phase, Scope, market::Offer};
 
@@ -133,6 +133,8 @@ pub struct Region {
     faults: Mutex<Option<Faults>>,
     changed: Notify,
     crash: Notify,
+    /// Counts what was put into the queue of notices.
+    told: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -160,7 +162,24 @@ struct Inner {
     rebooted: BTreeSet<String>,
     /// Launches for claims that had a machine.
     doubles: Vec<String>,
+    queue: VecDeque<Queued>,
 }
+
+/// A notice in the queue that processes read.
+struct Queued {
+    notice: Notice,
+    /// Somebody has it, and has so long to acknowledge it.
+    hidden_until: Timestamp,
+    /// It comes once more although it was acknowledged.
+    is_twice: bool,
+}
+
+/// How long a notice that somebody has received is kept from others.
+const HIDDEN: Duration = Duration::from_secs(20);
+/// How many notices are given at once.
+const AT_ONCE: usize = 10;
+/// How many of a thousand notices come although they were acknowledged: a queue promises at least once, not once.
+const TWICE: u32 = 50;
 
 const HOUR_NANOS: u128 = 3_600_000_000_000;
 
@@ -177,12 +196,18 @@ impl Region {
             faults: Mutex::default(),
             changed: Notify::new(),
             crash: Notify::new(),
+            told: watch::Sender::new(0),
         })
     }
 
     /// What one process sees of it.
     pub fn provider(self: &Arc<Self>) -> CloudSim {
-        CloudSim::new(Arc::clone(self))
+        self.provider_of("")
+    }
+
+    /// What the process of this name sees of it.
+    pub fn provider_of(self: &Arc<Self>, who: &str) -> CloudSim {
+        CloudSim::new(Arc::clone(self), who)
     }
 
     /// What it sells.
@@ -292,10 +317,79 @@ impl Region {
             let draw = self.chance.of("interruption", &format!("{}@{round}", machine.id));
             machine.capacity_type() == "spot" && is_meant(scope, machine) && draw.happens(per_mille)
         };
+        let known = inner.happened.len();
         let ended = inner.end(now, struck, Ending::Interrupted, gone_at);
+        let struck: Vec<ProviderId> = inner.happened.range(known..).filter_map(noticed).collect();
+        for id in struck {
+            let receipt = format!("{id}@{round}");
+            let is_twice = self.chance.of("twice", &receipt).happens(TWICE);
+            inner.queue.push_back(Queued {
+                notice: Notice {
+                    receipt: receipt.as_str().into(),
+                    kind: NoticeKind::SpotInterruption,
+                    machines: vec![id.as_str().into()],
+                    at: now,
+                    deadline: Some(gone_at),
+                },
+                hidden_until: now,
+                is_twice,
+            });
+        }
         drop(inner);
         self.changed.notify_one();
+        self.told.send_modify(|count| *count += 1);
         ended
+    }
+
+    /// Waits until there is a notice to be received.
+    pub(crate) async fn noticed(&self) {
+        let mut told = self.told.subscribe();
+        loop {
+            let next = self.lock().queue.iter().map(|queued| queued.hidden_until).min();
+            let wait = next.map(|at| at.duration_since(self.now()));
+            let wait = wait.map_or(Duration::MAX, |wait| Duration::try_from(wait).unwrap_or(Duration::ZERO));
+            if wait.is_zero() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                _ = told.changed() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// The notices that nobody else has.
+    pub(crate) fn receive(&self) -> Vec<Notice> {
+        let now = self.now();
+        let mut inner = self.lock();
+        let free = inner.queue.iter_mut().filter(|queued| queued.hidden_until <= now);
+        let given = free.take(AT_ONCE).map(|queued| {
+            queued.hidden_until = after(now, HIDDEN);
+            queued.notice.clone()
+        });
+        given.collect()
+    }
+
+    pub(crate) fn acknowledge(&self, receipt: &str) {
+        self.lock().queue.retain_mut(|queued| {
+            let is_it = *queued.notice.receipt == *receipt;
+            !is_it || std::mem::take(&mut queued.is_twice)
+        });
+    }
+
+    /// Machines that the cloud has said it will take back, and since when.
+    pub fn notices(&self) -> Vec<(Machine, Timestamp)> {
+        let notice = self.rules.notice;
+        let machines = self.machines().into_iter();
+        let ending = machines.filter_map(|machine| match machine.phase {
+            Phase::Ending(Ending::Interrupted, gone_at) => {
+                let since = gone_at.checked_sub(notice).unwrap_or(gone_at);
+                Some((machine, since))
+            }
+            _ => None,
+        });
+        ending.collect()
     }
 
     /// A zone fails: its machines are gone at once, and it sells nothing for a while. Says how many.
@@ -323,7 +417,7 @@ impl Region {
 
     /// A machine that has been there before the story began, joined and ready: as if launched for this claim.
     pub fn adopt(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Arc<Machine>, CloudError> {
-        let launched = self.launch(claim, token)?;
+        let launched = self.launch(claim, token, &UnavailableOfferings::default())?;
         let now = self.now();
         let mut inner = self.lock();
         let id = ProviderId::from(&*launched.provider_id);
@@ -385,7 +479,7 @@ impl Region {
     }
 
     /// Counts a call, and asks what goes wrong with it.
-    pub(crate) fn judge(&self, method: Method, about: &str) -> CallFault {
+    pub(crate) fn judge(&self, method: Method, about: &str, who: &str) -> CallFault {
         let number = {
             let mut inner = self.lock();
             inner.calls += 1;
@@ -395,6 +489,7 @@ impl Region {
             number,
             method,
             about: about.to_owned(),
+            who: who.to_owned(),
         };
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.as_mut().map_or(CallFault::None, |faults| faults(&facts))
@@ -428,9 +523,15 @@ impl Region {
     }
 
     /// Launches a machine for a claim, or says which one the same launch gave before.
-    pub(crate) fn launch(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
+    /// What the caller knows to be short is not asked for.
+    pub(crate) fn launch(
+        &self,
+        claim: &NodeClaim,
+        token: &LaunchToken,
+        known: &UnavailableOfferings,
+    ) -> Result<Launched, CloudError> {
         let now = self.now();
-        let types = self.types();
+        let types = known.overlay(&self.types(), now);
         let mut inner = self.lock();
         inner.tick(now);
         if let Some(known) = inner.tokens.get(token) {
@@ -593,6 +694,18 @@ impl Region {
         visible.cloned().collect()
     }
 
+    /// A machine, if reads show it now.
+    pub(crate) fn visible_one(&self, id: &ProviderId) -> Option<Machine> {
+        let now = self.now();
+        let mut inner = self.lock();
+        inner.tick(now);
+        inner
+            .machines
+            .get(id)
+            .filter(|machine| machine.visible_from <= now)
+            .cloned()
+    }
+
     pub(crate) fn reboot(&self, operation: &str) {
         self.lock().rebooted.insert(operation.to_owned());
     }
@@ -706,8 +819,8 @@ impl Inner {
         {
             return Some("InsufficientInstanceCapacity");
         }
-        let running: u64 = self.machines.values().map(|it| cores(&it.launched.capacity)).sum();
-        let is_over = quota.is_some_and(|quota| running + cores(&offer.described.capacity) > quota);
+        let running = || -> u64 { self.machines.values().map(|it| cores(&it.launched.capacity)).sum() };
+        let is_over = quota.is_some_and(|quota| running() + cores(&offer.described.capacity) > quota);
         is_over.then_some("VcpuLimitExceeded")
     }
 
@@ -726,6 +839,14 @@ impl Inner {
             batch.scope.includes(name, zone, offer.capacity_type) && chance.of("defect", thing).happens(batch.per_mille)
         });
         struck.map(|batch| batch.defect)
+    }
+}
+
+/// The machine that the cloud has just said it will take back.
+fn noticed(happening: &Happening) -> Option<ProviderId> {
+    match happening {
+        Happening::Notice(machine) => Some(machine.id.clone()),
+        _ => None,
     }
 }
 

@@ -6,8 +6,10 @@
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod error;
+mod fenced;
 mod launch;
 mod metered;
+mod notice;
 mod provider;
 #[cfg(any(test, feature = "testing"))]
 pub mod reference;
@@ -16,8 +18,10 @@ mod sweep;
 mod unavailable;
 
 pub use error::{CloudError, UnavailableOffering};
+pub use fenced::{Fenced, MayAct};
 pub use launch::{Instance, LaunchToken, Launched};
 pub use metered::{Call, CallObserver, Metered};
+pub use notice::{Notice, NoticeKind};
 pub use provider::{CloudProvider, HookResult, NodeClassKind, RegistrationHook};
 pub use repair::{InvalidRepairPolicies, RepairAction, RepairPolicies, RepairPolicy};
 pub use sweep::{Findings, GRACE, Held, Sweep};

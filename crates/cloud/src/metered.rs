@@ -10,7 +10,8 @@ use model::{
 };
 
 use crate::{
-    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RegistrationHook, RepairPolicy,
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RegistrationHook, RepairPolicy,
+    UnavailableOffering,
 };
 
 /// Hears of every call. It also tells the time, because this crate has no clock.
@@ -143,5 +144,21 @@ impl CloudProvider for Metered {
 
     fn well_known_labels(&self) -> Vec<String> {
         self.cloud.well_known_labels()
+    }
+
+    fn gives_notice(&self) -> bool {
+        self.cloud.gives_notice()
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        self.cloud.notices().await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        self.cloud.acknowledge(notice).await
+    }
+
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        self.cloud.mark_unavailable(offering);
     }
 }

@@ -8,7 +8,7 @@ use model::{
     snapshot::CatalogType,
 };
 
-use crate::{CloudError, Instance, LaunchToken, Launched, RepairPolicy};
+use crate::{CloudError, Instance, LaunchToken, Launched, Notice, RepairPolicy, UnavailableOffering};
 
 /// A kind of node class that a provider launches from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,4 +94,26 @@ pub trait CloudProvider: Send + Sync {
 
     /// Label keys it adds to the well-known set.
     fn well_known_labels(&self) -> Vec<String>;
+
+    /// Whether it says beforehand what will happen to machines. Where it does not, nobody asks for notices.
+    fn gives_notice(&self) -> bool {
+        false
+    }
+
+    /// Waits for notices, and returns those there are: none after a while without any. A notice that is not acknowledged
+    /// comes again, also to another process.
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        std::future::pending().await
+    }
+
+    /// A notice was acted on and need not come again.
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        let _ = notice;
+        Ok(())
+    }
+
+    /// An offering is not to be had for a while, as somebody else found out: plans avoid it.
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        let _ = offering;
+    }
 }

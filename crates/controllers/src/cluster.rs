@@ -10,12 +10,19 @@ use std::sync::{
 
 use cloud::CloudProvider;
 use jiff::{SignedDuration, Timestamp};
-use model::{object::ObjectKey, snapshot::Snapshot};
+use model::{
+    object::ObjectKey,
+    snapshot::{Inputs, Snapshot},
+};
 use runtime::{Api, ApiError, Clock, Delete, Engine, Event, Metrics, Patch, Recorder, Settings};
 use serde_json::Value;
 use state::{Change, State, Tracked};
 
-use crate::patch::{self, Lock, Written};
+use crate::{
+    flight::{Flight, Taped},
+    patch::{self, Lock, Written},
+    records::Book,
+};
 
 /// What a cluster is made of.
 pub struct Parts {
@@ -45,6 +52,10 @@ pub struct Cluster {
     listeners: Mutex<Vec<Listener>>,
     /// Our clock was wrong when it was last looked at, which was said.
     is_clock_wrong: AtomicBool,
+    /// What was decided.
+    book: Book,
+    /// What decisions were made on, if that is recorded.
+    flight: Option<Arc<Flight>>,
 }
 
 /// How far our clock may be from the API server's. It is finer than what the server tells, so it counts while it is near.
@@ -54,12 +65,51 @@ impl Cluster {
     /// A cluster of which nothing is known yet.
     pub fn new(parts: Parts) -> Self {
         let state = State::new(parts.settings.decisions.clone());
+        let book = Book::new(parts.settings.decision_records);
         Self {
             parts,
             state: Mutex::new(state),
             listeners: Mutex::default(),
             is_clock_wrong: AtomicBool::new(false),
+            book,
+            flight: None,
         }
+    }
+
+    /// The same, with everything that decisions are made on recorded.
+    #[must_use]
+    pub fn recorded(mut self, flight: Arc<Flight>) -> Self {
+        let changes = Arc::clone(&flight);
+        self.listen(Box::new(move |change, _| changes.changed(change)));
+        self.flight = Some(flight);
+        self
+    }
+
+    /// What was decided.
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// What was decided, in the order it first was.
+    pub fn decisions(&self) -> Vec<ledger::Record> {
+        self.book.records()
+    }
+
+    /// What a decision would be made on now, as numbers.
+    pub(crate) fn inputs(&self) -> Inputs {
+        self.lock().inputs()
+    }
+
+    /// Records a decision, if that is asked for.
+    pub(crate) fn tape(&self, whole: &Snapshot, inputs: &Inputs, taped: impl FnOnce() -> Taped) {
+        if let Some(flight) = &self.flight {
+            flight.decided(whole, inputs, taped());
+        }
+    }
+
+    /// Whether decisions are recorded.
+    pub(crate) fn is_taped(&self) -> bool {
+        self.flight.is_some()
     }
 
     /// The API server, for what is not tracked. Tracked kinds are written with [`Cluster::create`] and its like.

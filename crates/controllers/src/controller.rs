@@ -21,6 +21,7 @@ use runtime::{
     queue::{Backoff, News, Queue},
     rate::Rate,
     settings::MetricsProfile,
+    standstill::inherited,
 };
 use state::{Change, State};
 use tokio::{
@@ -223,10 +224,10 @@ async fn work<C: Controller>(controller: Arc<C>, cluster: Arc<Cluster>, queue: W
         measure_queue(&*controller, &cluster, &queue, waited);
         while running.try_join_next().is_some() {}
         let (controller, cluster, queue) = (Arc::clone(&controller), Arc::clone(&cluster), Arc::clone(&queue));
-        running.spawn(async move {
+        running.spawn(inherited(async move {
             one(&*controller, &cluster, &queue, key).await;
             drop(slot);
-        });
+        }));
         coop::consume_budget().await;
     }
 }

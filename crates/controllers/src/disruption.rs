@@ -10,13 +10,12 @@ mod facts;
 mod marker;
 mod measure;
 mod memory;
-pub(crate) mod pause;
 mod queue;
 mod reboot;
 mod repair;
-mod rounds;
+pub(crate) mod rounds;
 mod start;
-mod tell;
+pub(crate) mod tell;
 
 use std::sync::Arc;
 

@@ -27,6 +27,12 @@ pub enum Mutation {
     IgnoresPods,
     /// Claims that are to go are not looked at.
     NeverFinalizes,
+    /// A process that no longer leads goes on acting.
+    IgnoresFence,
+    /// Nodes are taken for too old after twenty minutes, whatever their pool says.
+    NeverRests,
+    /// What the cloud says beforehand about its machines is not heeded.
+    IgnoresNotices,
 }
 
 #[cfg(feature = "mutations")]

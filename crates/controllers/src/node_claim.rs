@@ -21,6 +21,7 @@ use state::Change;
 pub use ending::Reason;
 pub(crate) use ending::{end, label, termination_mode};
 pub(crate) use overlay::{overlaid, with_pair};
+pub(crate) use ownership::Joined;
 pub use ownership::Managed;
 
 use crate::{Cluster, node_pool::RegistrationHealth};

@@ -17,7 +17,7 @@ pub(crate) mod in_flight;
 mod listed;
 mod name;
 mod nominated;
-mod pass;
+pub(crate) mod pass;
 pub(crate) mod tell;
 #[cfg(test)]
 mod tests;

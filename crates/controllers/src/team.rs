@@ -11,12 +11,14 @@ use crate::{
     Cluster, Controller,
     capacity_buffer::CapacityBuffers,
     catalog::CatalogController,
-    disruption, node, node_claim,
+    disruption,
+    interruption::Interruption,
+    node, node_claim,
     node_overlay::NodeOverlays,
     node_pool::{self, RegistrationHealth},
     observability,
     provisioning::{self, Batch},
-    run,
+    records, run,
     static_capacity::{StaticDeprovisioning, StaticProvisioning},
 };
 
@@ -30,6 +32,7 @@ pub fn all(cluster: &Arc<Cluster>) -> Result<impl Future<Output = ()> + Send + u
         repair if cluster.settings().legacy_node_repair => (repair, None),
         repair => (None, repair),
     };
+    records::follow(cluster);
     let health = Arc::new(RegistrationHealth::default());
     let batch = Arc::new(Batch::default());
     let gates = &cluster.settings().decisions.feature_gates;
@@ -41,6 +44,12 @@ pub fn all(cluster: &Arc<Cluster>) -> Result<impl Future<Output = ()> + Send + u
         Box::pin(provisioning::run(cluster, &batch)),
         Box::pin(disruption::run(cluster, method)),
     ];
+    if cluster.cloud().gives_notice() {
+        team.push(one(
+            Interruption::new(node_claim::Managed::by(&**cluster.cloud())),
+            cluster,
+        ));
+    }
     if let Some(policies) = legacy {
         team.push(one(node::Health::new(policies), cluster));
     }

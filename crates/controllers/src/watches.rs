@@ -17,6 +17,7 @@ use model::{
 };
 use runtime::{
     ApiError, Resource,
+    standstill::inherited,
     watch::{Belief, Observed, Watched, follow},
 };
 use state::{Kind, State, Tracked};
@@ -149,7 +150,7 @@ impl Starting {
         };
         let notes = self.notes(T::TRACKED, T::KIND);
         let cluster = Arc::clone(&self.cluster);
-        self.tasks.spawn(async move {
+        self.tasks.spawn(inherited(async move {
             let api = cluster.api().clone();
             let see = |observed| {
                 match observed {
@@ -166,7 +167,7 @@ impl Starting {
                 Belief::Taken
             };
             follow(&api, watched, see).await;
-        });
+        }));
     }
 
     fn node_class(&mut self, kind: NodeClassKind) {
@@ -189,7 +190,7 @@ impl Starting {
             kind: kind.into(),
             name: key.name.clone(),
         };
-        self.tasks.spawn(async move {
+        self.tasks.spawn(inherited(async move {
             let api = cluster.api().clone();
             let see = |observed| {
                 match observed {
@@ -206,7 +207,7 @@ impl Starting {
                 Belief::Taken
             };
             follow(&api, watched, see).await;
-        });
+        }));
     }
 
     /// Until it is listed, a kind is waited for.

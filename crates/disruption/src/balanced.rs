@@ -8,6 +8,7 @@ use crate::{
     candidate::Candidate,
     command::{PoolScore, Saving},
     cost::Cost,
+    method::Method,
     world::World,
 };
 
@@ -24,9 +25,11 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Over all nodes, by what the candidates of a class cost; pools without a candidate have none.
-    pub(crate) fn of(world: &World<'_>, candidates: &[Candidate]) -> Self {
+    pub(crate) fn of(world: &World<'_>, method: Method) -> Self {
+        let candidates = world.candidates(method.class());
+        let candidates: Vec<&Candidate> = candidates.iter().filter_map(|found| found.as_ref().ok()).collect();
         let mut fallback: BTreeMap<NodePoolName, Price> = BTreeMap::new();
-        for candidate in candidates {
+        for candidate in &candidates {
             let sum = fallback.entry(candidate.node_pool.clone()).or_default();
             *sum = *sum + candidate.price;
         }

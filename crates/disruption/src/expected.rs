@@ -53,7 +53,7 @@ impl Expected {
             let snapshot = world
                 .snapshot
                 .overlaid(|objects| objects.pods = objects.pods.with(pods));
-            prepared(&snapshot, false)
+            prepared(world, &snapshot, false)
         })
     }
 

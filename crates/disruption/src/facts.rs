@@ -14,7 +14,7 @@ use model::{
 use crate::method::Method;
 
 /// What a snapshot cannot say. The default is a controller that has just started: nothing is under way.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Facts {
     /// Machines of commands under way, by provider ID.
     pub queued: BTreeSet<ProviderId>,
@@ -38,6 +38,8 @@ pub struct Facts {
     pub changed_at: Option<Timestamp>,
     /// The value of `changed_at` at which a method found nothing more to do. Take over [`crate::Pass::settled`].
     pub settled_at: BTreeMap<Method, Timestamp>,
+    /// What a method found nothing more to do with, where budgets were in the way. Take over [`crate::Pass::constrained`].
+    pub constrained: BTreeMap<Method, Constrained>,
     /// Where the last round stopped for lack of work budget. Take over [`crate::Round::rotation`].
     pub rotation: Rotation,
     /// Set while people want nothing disrupted. Provisioning goes on.
@@ -51,7 +53,7 @@ pub struct Facts {
 }
 
 /// How many claims a static NodePool has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StaticCount {
     /// Claims that stay.
     pub active: u64,
@@ -64,7 +66,7 @@ pub struct StaticCount {
 }
 
 /// What the repair policies say of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Repair {
     /// What is to be done. Reboots that did not help before are already turned into replacements.
     pub action: RepairAction,
@@ -83,7 +85,7 @@ pub struct Repair {
 }
 
 /// What mends a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum RepairAction {
     /// It is rebooted.
     Reboot,
@@ -92,7 +94,7 @@ pub enum RepairAction {
 }
 
 /// Where single-node consolidation goes on when a round could not look at every candidate.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rotation {
     /// Candidates that the last rounds did not get to, in order, with the time since which they wait.
     pub waiting: Vec<(NodeName, Timestamp)>,
@@ -107,7 +109,7 @@ impl Rotation {
 }
 
 /// People want nothing disrupted for a while.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Pause {
     /// Why, in their words.
     pub reason: String,
@@ -123,7 +125,7 @@ impl Pause {
 }
 
 /// A replacement that was carried out: what a NodePool had, what came instead, and for whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PastMove {
     /// When it began.
     pub at: Timestamp,
@@ -138,10 +140,19 @@ pub struct PastMove {
 }
 
 /// What a machine is, as far as its price goes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct MachineShape {
     /// Its type.
     pub instance_type: InstanceTypeName,
     /// `spot`, `on-demand` or `reserved`.
     pub capacity_type: Text,
+}
+
+/// A method found nothing more to do with what budgets left it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Constrained {
+    /// The value of [`Facts::changed_at`] then.
+    pub changed_at: Timestamp,
+    /// How many nodes the budgets left, by pool.
+    pub left: BTreeMap<NodePoolName, u32>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A way to find nodes that should go. The order of the variants is the order in which they are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Method {
     /// Broken nodes are replaced or rebooted.
     Repair,
@@ -116,6 +116,11 @@ pub enum Class {
     Eventual,
     /// Neither do they for a broken node, nor does `do-not-disrupt` on the node itself.
     Repair,
+}
+
+impl Class {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// What a command comes to, as events and metrics spell it.

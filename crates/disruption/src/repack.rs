@@ -59,7 +59,7 @@ pub(crate) fn decide(
         .filter(|candidate| purse.left(&candidate.node_pool) > 0)
         .collect();
     let is_constrained = open.len() < offered;
-    if open.is_empty() || is_unsettled(world) || stage.consolidation(world.snapshot).has_no_pools() {
+    if open.is_empty() || is_unsettled(world) || stage.consolidation(world).has_no_pools() {
         return;
     }
     let mut search = Search::new(world, stage, &open, purse);
@@ -217,7 +217,7 @@ fn leftovers(plan: &Plan, pending: usize) -> Price {
 /// With one algorithm.
 fn quick_plan(world: &World<'_>, stage: &Stage, candidates: &[Candidate], way: Way) -> Result<Plan, Rule> {
     let rules = Rules::of(world);
-    let mut simulator = stage.consolidation(world.snapshot).simulator();
+    let mut simulator = stage.consolidation(world).simulator();
     let asked = simulator.ask_by(way, &trial::names(candidates), trial::moves(world), |after| {
         trial::outcome(after, rules, Words::Wanted).map_err(Rule::Unschedulable)?;
         Ok(after.plan())
@@ -250,7 +250,7 @@ fn affordable(world: &World<'_>, plan: &Plan, removed: Price) -> Result<Vec<Plan
     if planned > most {
         return Err(Rule::NotCheaper);
     }
-    let mut vocabulary = world.vocabulary.clone();
+    let mut vocabulary = world.offered.vocabulary.clone();
     let claims = plan.claims.iter().map(|claim| {
         let cheapest = claim.cheapest.as_ref().ok_or(Rule::NotCheaper)?;
         // What may be spent beyond the plan is shared out by price.

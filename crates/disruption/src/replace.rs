@@ -252,7 +252,7 @@ fn replaced(
     candidate: &Candidate,
     may_go_first: bool,
 ) -> Result<Command, Rule> {
-    let prepared = stage.replacement(world.snapshot);
+    let prepared = stage.replacement(world);
     if prepared.has_no_pools() {
         return Err(Rule::NoNodePools);
     }
@@ -262,7 +262,7 @@ fn replaced(
         Err(_) => return Err(Rule::Leaving),
     };
     if let Some(reservation) = reservation(world, candidate).filter(|_| may_go_first) {
-        let prepared = trial::prepared_with_slot(world.snapshot, &reservation);
+        let prepared = trial::prepared_with_slot(world, &reservation);
         if let Ok(Ok(plan)) = simulated(world, &prepared, method, candidate) {
             let why = TerminateFirst::NoReservedCapacity;
             return Ok(going(method, candidate.clone(), Some(why), plan));

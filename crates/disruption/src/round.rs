@@ -13,19 +13,20 @@ use model::{
 use crate::{
     balanced::Totals,
     budget::{self, Budgets, Purse},
-    candidate::{Candidate, candidate},
+    candidate::Candidate,
     command::Command,
     consolidation, eligible,
     eligible::NotMine,
     emptiness,
-    facts::{Facts, Rotation},
+    facts::{Constrained, Facts, Rotation},
     fix,
     method::Method,
     options::{Consolidation, Options},
     refusal::{Refusal, Rule},
     repack, replace,
     trial::Stage,
-    world::{Machine, World, with_marks},
+    warm::Warm,
+    world::{Machine, World, price_of, with_marks},
 };
 
 /// What a round comes to.
@@ -60,6 +61,8 @@ pub struct Pass {
     pub refusals: Vec<Refusal>,
     /// Set when it found nothing more to do until the cluster changes: keep it in [`Facts::settled_at`].
     pub settled: Option<Timestamp>,
+    /// Set when it found nothing more to do with what budgets left it: keep it in [`Facts::constrained`].
+    pub constrained: Option<Constrained>,
     /// Candidates it did not get to for lack of work budget, with the time since which they wait.
     pub waiting: Vec<(NodeName, Timestamp)>,
     /// Candidates that were simulated one by one.
@@ -72,8 +75,63 @@ pub struct Pass {
 ///
 /// The snapshot is the cluster as it is; claims in `facts.marked` count as going.
 pub fn decide(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Round {
-    let marked = with_marks(snapshot, facts, now);
-    let (world, stage) = (World::new(&marked, facts, options, now), Stage::default());
+    Warm::default().decide(snapshot, facts, options, now)
+}
+
+/// Asks one method, whatever the others would find.
+pub fn ask(method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Pass {
+    Warm::default().ask(method, snapshot, facts, options, now)
+}
+
+/// Asks every method, whatever the others find: for whoever wants to know of each node why it stays.
+pub fn survey(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Vec<Pass> {
+    let (marked, warm) = (with_marks(snapshot, facts, now), Warm::default());
+    let (world, stage) = (World::new(&marked, facts, options, &warm, now), Stage::default());
+    let methods = Method::ALL.into_iter().filter(|method| is_asked(&world, *method));
+    methods.map(|method| asked(&world, &stage, method, &[])).collect()
+}
+
+/// What the nodes of each NodePool cost together: every claim with a type, a zone and a capacity type, going or not.
+pub fn tracked_costs(snapshot: &Snapshot) -> BTreeMap<NodePoolName, Price> {
+    Warm::default().tracked_costs(snapshot)
+}
+
+impl Warm {
+    /// As [`decide`] says.
+    pub fn decide(&self, snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Round {
+        let marked = with_marks(snapshot, facts, now);
+        decided(&World::new(&marked, facts, options, self, now))
+    }
+
+    /// As [`ask`] says.
+    pub fn ask(&self, method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Pass {
+        let marked = with_marks(snapshot, facts, now);
+        let world = World::new(&marked, facts, options, self, now);
+        asked(&world, &Stage::default(), method, &[])
+    }
+
+    /// As [`tracked_costs`] says.
+    pub fn tracked_costs(&self, snapshot: &Snapshot) -> BTreeMap<NodePoolName, Price> {
+        let offered = self.offered(snapshot);
+        let mut costs: BTreeMap<NodePoolName, Price> = BTreeMap::new();
+        for claim in snapshot.objects().node_claims.iter() {
+            let labels = &claim.metadata.labels;
+            let is_known = [INSTANCE_TYPE, ZONE, CAPACITY_TYPE]
+                .iter()
+                .all(|key| labels.get(key).is_some());
+            let Some(pool) = claim.node_pool().filter(|_| is_known) else {
+                continue;
+            };
+            let price = price_of(&offered, &pool, labels).unwrap_or_default();
+            let sum = costs.entry(pool).or_default();
+            *sum = *sum + price;
+        }
+        costs
+    }
+}
+
+fn decided(world: &World<'_>) -> Round {
+    let (facts, now, stage) = (world.facts, world.now, Stage::default());
     let mut round = Round {
         rotation: facts.rotation.clone(),
         ..Round::default()
@@ -83,12 +141,12 @@ pub fn decide(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timest
             reason: pause.reason.clone(),
             until: pause.until,
         };
-        round.refusals = paused(&world, &rule);
+        round.refusals = paused(world, &rule);
         return round;
     }
-    for method in Method::ALL.into_iter().filter(|method| is_asked(&world, *method)) {
-        let mut pass = asked(&world, &stage, method, &[]);
-        let rival = rival(&world, &stage, &pass);
+    for method in Method::ALL.into_iter().filter(|method| is_asked(world, *method)) {
+        let mut pass = asked(world, &stage, method, &[]);
+        let rival = rival(world, &stage, &pass);
         round.work += pass.work;
         round.evaluated += pass.evaluated;
         round.commands = std::mem::take(&mut pass.commands);
@@ -123,17 +181,6 @@ fn rival(world: &World<'_>, stage: &Stage, pass: &Pass) -> Option<Pass> {
     (!better.commands.is_empty()).then_some(better)
 }
 
-/// Asks one method, whatever the others would find.
-pub fn ask(method: Method, snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Pass {
-    let marked = with_marks(snapshot, facts, now);
-    asked(
-        &World::new(&marked, facts, options, now),
-        &Stage::default(),
-        method,
-        &[],
-    )
-}
-
 /// What would come of taking exactly these nodes by consolidation, whatever the budgets and the other candidates: the
 /// command, or the rule that is in the way.
 pub fn consider(
@@ -144,21 +191,22 @@ pub fn consider(
     now: Timestamp,
 ) -> Result<Command, Rule> {
     let marked = with_marks(snapshot, facts, now);
-    let (world, stage) = (World::new(&marked, facts, options, now), Stage::default());
+    let warm = Warm::default();
+    let (world, stage) = (World::new(&marked, facts, options, &warm, now), Stage::default());
     let method = match nodes {
         [_] => Method::SingleNodeConsolidation,
         _ => Method::MultiNodeConsolidation,
     };
     let mut refusals = Vec::new();
-    let (all, mine) = candidates(&world, method, &mut refusals);
-    let (wanted, mut taken) = (nodes.iter().collect::<BTreeSet<_>>(), mine);
+    let mut taken = candidates(&world, method, &mut refusals);
+    let wanted: BTreeSet<_> = nodes.iter().collect();
     taken.retain(|candidate| wanted.contains(&candidate.node));
     if taken.len() < wanted.len() {
         let missing = |refusal: &Refusal| wanted.contains(&refusal.node);
         let rule = refusals.into_iter().find(missing).map(|refusal| refusal.rule);
         return Err(rule.unwrap_or(Rule::Unmanaged));
     }
-    consolidation::exactly(&world, &stage, &Totals::of(&world, &all), taken)
+    consolidation::exactly(&world, &stage, &Totals::of(&world, method), taken)
 }
 
 fn is_asked(world: &World<'_>, method: Method) -> bool {
@@ -172,7 +220,7 @@ fn is_asked(world: &World<'_>, method: Method) -> bool {
 /// Asks a method; `rivals` are what m → n replacement has to be better than.
 fn asked(world: &World<'_>, stage: &Stage, method: Method, rivals: &[Command]) -> Pass {
     let mut refusals = Vec::new();
-    let (all, mine) = candidates(world, method, &mut refusals);
+    let mine = candidates(world, method, &mut refusals);
     let mut draft = Draft {
         method,
         budgets: (!mine.is_empty()).then(|| Budgets::of(world, method.reason())),
@@ -187,40 +235,35 @@ fn asked(world: &World<'_>, stage: &Stage, method: Method, rivals: &[Command]) -
             Method::StaticDrift => replace::static_drift(world, &mut draft, mine),
             Method::Drift => replace::drift(world, stage, &mut draft, mine),
             Method::MultiNodeConsolidation => {
-                consolidation::multi(world, stage, &Totals::of(world, &all), &mut draft, mine);
+                consolidation::multi(world, stage, &Totals::of(world, method), &mut draft, mine);
             }
             Method::SingleNodeConsolidation => {
-                consolidation::single(world, stage, &Totals::of(world, &all), &mut draft, mine);
+                consolidation::single(world, stage, &Totals::of(world, method), &mut draft, mine);
             }
-            Method::Repack => repack::decide(world, stage, &Totals::of(world, &all), &mut draft, mine, rivals),
+            Method::Repack => repack::decide(world, stage, &Totals::of(world, method), &mut draft, mine, rivals),
         }
     }
     draft.pass(eligible)
 }
 
-/// All candidates of a method's class, and those that are its own.
-pub(crate) fn candidates(
-    world: &World<'_>,
-    method: Method,
-    refusals: &mut Vec<Refusal>,
-) -> (Vec<Candidate>, Vec<Candidate>) {
-    let (mut all, mut mine) = (Vec::new(), Vec::new());
-    for machine in &world.machines {
-        let found = match candidate(world, machine, method.class()) {
+/// The candidates that are a method's own.
+pub(crate) fn candidates(world: &World<'_>, method: Method, refusals: &mut Vec<Refusal>) -> Vec<Candidate> {
+    let mut mine = Vec::new();
+    for (machine, found) in world.machines.iter().zip(world.candidates(method.class())) {
+        let found = match found {
             Ok(found) => found,
             Err(rule) => {
-                refusals.push(refusal(machine, None, rule));
+                refusals.push(refusal(machine, None, rule.clone()));
                 continue;
             }
         };
-        match eligible::is_mine(world, machine, &found, method) {
+        match eligible::is_mine(world, machine, found, method) {
             Ok(()) => mine.push(found.clone()),
             Err(NotMine::Because(rule)) => refusals.push(refusal(machine, Some(method), rule)),
             Err(NotMine::Elsewhere) => {}
         }
-        all.push(found);
     }
-    (all, mine)
+    mine
 }
 
 fn refusal(machine: &Machine<'_>, method: Option<Method>, rule: Rule) -> Refusal {
@@ -261,6 +304,7 @@ pub(crate) struct Draft {
     pub(crate) commands: Vec<Command>,
     pub(crate) refusals: Vec<Refusal>,
     pub(crate) settled: Option<Timestamp>,
+    pub(crate) constrained: Option<Constrained>,
     pub(crate) waiting: Vec<(NodeName, Timestamp)>,
     pub(crate) evaluated: usize,
     pub(crate) work: u64,
@@ -274,6 +318,7 @@ impl Draft {
             commands: Vec::new(),
             refusals: Vec::new(),
             settled: None,
+            constrained: None,
             waiting: Vec::new(),
             evaluated: 0,
             work: 0,
@@ -288,6 +333,7 @@ impl Draft {
             commands: self.commands,
             refusals: self.refusals,
             settled: self.settled,
+            constrained: self.constrained,
             waiting: self.waiting,
             evaluated: self.evaluated,
             work: self.work,
@@ -297,12 +343,33 @@ impl Draft {
     /// Whether nothing changed since the method last found nothing to do.
     fn is_settled(&self, world: &World<'_>) -> bool {
         let settled = world.facts.settled_at.get(&self.method);
-        self.method.is_consolidation() && settled.is_some() && settled == world.facts.changed_at.as_ref()
+        let is_settled = settled.is_some() && settled == world.facts.changed_at.as_ref();
+        self.method.is_consolidation() && (is_settled || self.is_settled_within_budgets(world))
+    }
+
+    /// Whether nothing changed, budgets included, since the method last found nothing to do within them. Upstream asks
+    /// again and again. Only where there is nobody to tell that a budget is in the way.
+    fn is_settled_within_budgets(&self, world: &World<'_>) -> bool {
+        let is_silent = self.method == Method::MultiNodeConsolidation;
+        let known = world.facts.constrained.get(&self.method);
+        is_silent
+            && world.options.consolidation == Consolidation::Cheapest
+            && known.is_some()
+            && known == self.within_budgets(world).as_ref()
+    }
+
+    fn within_budgets(&self, world: &World<'_>) -> Option<Constrained> {
+        Some(Constrained {
+            changed_at: world.facts.changed_at?,
+            left: self.purse().into_left(),
+        })
     }
 
     /// Nothing is to be done until the cluster changes; unless a budget, which time alone may open, was in the way.
     pub(crate) fn settle(&mut self, world: &World<'_>, is_constrained: bool) {
-        if !is_constrained {
+        if is_constrained {
+            self.constrained = self.within_budgets(world);
+        } else {
             self.settled = world.facts.changed_at;
         }
     }
@@ -353,27 +420,4 @@ impl Draft {
             self.waiting.push((candidate.node.clone(), since));
         }
     }
-}
-
-/// What the nodes of each NodePool cost together: every claim with a type, a zone and a capacity type, going or not.
-pub fn tracked_costs(snapshot: &Snapshot) -> BTreeMap<NodePoolName, Price> {
-    let (facts, options) = (Facts::default(), Options::default());
-    let world = World::new(snapshot, &facts, &options, snapshot.taken_at());
-    let mut costs: BTreeMap<NodePoolName, Price> = BTreeMap::new();
-    for claim in snapshot.objects().node_claims.iter() {
-        let labels = &claim.metadata.labels;
-        let is_known = [INSTANCE_TYPE, ZONE, CAPACITY_TYPE]
-            .iter()
-            .all(|key| labels.get(key).is_some());
-        let Some(pool) = claim.node_pool().filter(|_| is_known) else {
-            continue;
-        };
-        let it = labels
-            .get(INSTANCE_TYPE)
-            .and_then(|name| world.instance_type(&pool, name));
-        let price = it.and_then(|it| world.offering_price(it, labels)).unwrap_or_default();
-        let sum = costs.entry(pool).or_default();
-        *sum = *sum + price;
-    }
-    costs
 }

@@ -65,9 +65,9 @@ impl<'w, 'a> StaticPool<'w, 'a> {
 
     /// A pool without any compatible offering counts as full.
     pub(crate) fn reservations(&self) -> Reservations {
-        let mut vocabulary = self.world.vocabulary.clone();
+        let mut vocabulary = self.world.offered.vocabulary.clone();
         let template = template_requirements(self.pool, &mut vocabulary);
-        let types = self.world.types.get(&self.pool.name());
+        let types = self.world.offered.types.get(&self.pool.name());
         let mut full = BTreeSet::new();
         for it in types.into_iter().flatten().map(|(_, it)| it) {
             if !template.is_compatible(&it.requirements, UndefinedLabels::AllowedIfWellKnown, &vocabulary) {

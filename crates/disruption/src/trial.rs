@@ -29,35 +29,36 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Nodes that may not be consolidated yet take no pods.
-    pub(crate) fn consolidation(&self, snapshot: &Snapshot) -> &Prepared {
-        self.consolidation.get_or_init(|| prepared(snapshot, true))
+    pub(crate) fn consolidation(&self, world: &World<'_>) -> &Prepared {
+        self.consolidation.get_or_init(|| prepared(world, world.snapshot, true))
     }
 
     /// Any node takes pods.
-    pub(crate) fn replacement(&self, snapshot: &Snapshot) -> &Prepared {
-        self.replacement.get_or_init(|| prepared(snapshot, false))
+    pub(crate) fn replacement(&self, world: &World<'_>) -> &Prepared {
+        self.replacement.get_or_init(|| prepared(world, world.snapshot, false))
     }
 }
 
-pub(crate) fn prepared(snapshot: &Snapshot, is_consolidation: bool) -> Prepared {
+/// A snapshot of a world, which may be another one than its own.
+pub(crate) fn prepared(world: &World<'_>, snapshot: &Snapshot, is_consolidation: bool) -> Prepared {
     let options = packing::Options {
         packing: Packing::Faithful,
         reserved: ReservedMode::Fallback,
         is_consolidation,
         ..packing::Options::default()
     };
-    Prepared::new(snapshot, &options)
+    world.warm.prepare(snapshot, &options)
 }
 
 /// The cluster with one more slot in a reservation, and without falling back to other capacity.
-pub(crate) fn prepared_with_slot(snapshot: &Snapshot, reservation: &str) -> Prepared {
+pub(crate) fn prepared_with_slot(world: &World<'_>, reservation: &str) -> Prepared {
     let options = packing::Options {
         packing: Packing::Faithful,
         reserved: ReservedMode::Strict,
         credited_reservations: [(reservation.to_owned(), 1)].into(),
         ..packing::Options::default()
     };
-    Prepared::new(snapshot, &options)
+    world.warm.prepare(world.snapshot, &options)
 }
 
 /// Whether somebody will read the reasons.

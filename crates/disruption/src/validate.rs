@@ -17,6 +17,7 @@ use crate::{
     repack,
     round::candidates,
     trial::{self, Rules, Stage, Words},
+    warm::Warm,
     world::{World, with_marks},
 };
 
@@ -61,11 +62,28 @@ pub fn validate(
     options: &Options,
     now: Timestamp,
 ) -> Result<Command, Invalid> {
-    let marked = with_marks(snapshot, facts, now);
-    let world = World::new(&marked, facts, options, now);
-    let current = still_candidates(&world, command);
+    Warm::default().validate(command, snapshot, facts, options, now)
+}
+
+impl Warm {
+    /// As [`validate`] says.
+    pub fn validate(
+        &self,
+        command: &Command,
+        snapshot: &Snapshot,
+        facts: &Facts,
+        options: &Options,
+        now: Timestamp,
+    ) -> Result<Command, Invalid> {
+        let marked = with_marks(snapshot, facts, now);
+        valid(&World::new(&marked, facts, options, self, now), command)
+    }
+}
+
+fn valid(world: &World<'_>, command: &Command) -> Result<Command, Invalid> {
+    let current = still_candidates(world, command);
     match command.method {
-        Method::Emptiness => emptiness_left(&world, command, current),
+        Method::Emptiness => emptiness_left(world, command, current),
         Method::Repair | Method::StaticDrift | Method::Drift => {
             all_there(command, &current)?;
             Ok(command.clone())
@@ -75,17 +93,16 @@ pub fn validate(
             if current.is_empty() {
                 return Err(Invalid::Churn(command.candidates.len()));
             }
-            within_budgets(&world, &current)?;
-            let (all, _) = candidates(&world, command.method, &mut Vec::new());
-            let again = repack::repacked(&world, &Stage::default(), &Totals::of(&world, &all), &current);
+            within_budgets(world, &current)?;
+            let again = repack::repacked(world, &Stage::default(), &Totals::of(world, command.method), &current);
             again
                 .map(|again| again.command)
                 .map_err(|_| Invalid::Scheduling(NEW_RESULTS.to_owned()))
         }
         Method::MultiNodeConsolidation | Method::SingleNodeConsolidation => {
             all_there(command, &current)?;
-            within_budgets(&world, &current)?;
-            simulates_alike(&world, command, &current)?;
+            within_budgets(world, &current)?;
+            simulates_alike(world, command, &current)?;
             Ok(command.clone())
         }
     }
@@ -93,7 +110,7 @@ pub fn validate(
 
 /// The command's candidates as they are now, those that still are.
 fn still_candidates(world: &World<'_>, command: &Command) -> Vec<Candidate> {
-    let (_, mine) = candidates(world, command.method, &mut Vec::new());
+    let mine = candidates(world, command.method, &mut Vec::new());
     let wanted: BTreeSet<&NodeName> = command.nodes().collect();
     mine.into_iter()
         .filter(|candidate| wanted.contains(&candidate.node))
@@ -140,7 +157,7 @@ fn within_budgets(world: &World<'_>, current: &[Candidate]) -> Result<(), Invali
 /// The pods must go as before: to existing nodes only, or to one new node that may become any of the types chosen.
 fn simulates_alike(world: &World<'_>, command: &Command, current: &[Candidate]) -> Result<(), Invalid> {
     let stage = Stage::default();
-    let (rules, prepared) = (Rules::of(world), stage.consolidation(world.snapshot));
+    let (rules, prepared) = (Rules::of(world), stage.consolidation(world));
     let names = trial::names(current);
     let asked = prepared.simulator().ask(&names, trial::moves(world), |after| {
         let claims =

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use api::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
@@ -12,22 +12,25 @@ use model::{
     instance_type::{InstanceType, Offering},
     object::{
         ConditionStatus, Labels, NodeClaim, NodeName, NodePool, NodePoolName, ObjectKey, Pod, PodDisruptionBudget,
-        ProviderId, Text,
+        ProviderId,
     },
     pdb::{self, Blocking},
     price::Price,
     requirement::Requirement,
     snapshot::{FeatureGates, Member, Snapshot},
-    vocabulary::{KeyId, Vocabulary},
+    vocabulary::KeyId,
 };
 use packing::supply::{Offered, members};
 
 use crate::{
+    candidate::{Candidate, candidate},
     cost::{Cost, disruption_cost, reschedule_cost},
     expected::Expected,
     facts::Facts,
+    method::Class,
     options::Options,
     refusal::Rule,
+    warm::Warm,
 };
 
 /// Everything the methods look at.
@@ -36,11 +39,13 @@ pub(crate) struct World<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) options: &'a Options,
     pub(crate) now: Timestamp,
-    pub(crate) vocabulary: Vocabulary,
-    /// By pool and name; pools that offer nothing are missing.
-    pub(crate) types: BTreeMap<NodePoolName, BTreeMap<Text, Arc<InstanceType>>>,
+    /// What other decisions may take over.
+    pub(crate) warm: &'a Warm,
+    pub(crate) offered: Arc<Offered>,
     /// By name.
     pub(crate) machines: Vec<Machine<'a>>,
+    /// What each machine is to the methods of a class, once one of them was asked.
+    candidates: [OnceLock<Vec<Result<Candidate, Rule>>>; Class::COUNT],
     /// Pods that cannot be rescheduled now, whatever happens to their node.
     pub(crate) immovable: BTreeSet<ObjectKey>,
     /// What pods that are known to come will need.
@@ -111,18 +116,22 @@ pub(crate) fn with_marks<'a>(snapshot: &'a Snapshot, facts: &Facts, now: Timesta
 
 impl<'a> World<'a> {
     /// The world of a snapshot in which marks are applied.
-    pub(crate) fn new(snapshot: &'a Snapshot, facts: &'a Facts, options: &'a Options, now: Timestamp) -> Self {
-        let Offered { vocabulary, types } = Offered::of(snapshot);
-        let by_name = |types: Vec<Arc<InstanceType>>| types.into_iter().map(|it| (Arc::clone(&it.name), it));
-        let types = types.into_iter().filter(|(_, types)| !types.is_empty());
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        facts: &'a Facts,
+        options: &'a Options,
+        warm: &'a Warm,
+        now: Timestamp,
+    ) -> Self {
         let mut world = Self {
             snapshot,
             facts,
             options,
             now,
-            vocabulary,
-            types: types.map(|(pool, types)| (pool, by_name(types).collect())).collect(),
+            warm,
+            offered: warm.offered(snapshot),
             machines: Vec::new(),
+            candidates: Default::default(),
             immovable: BTreeSet::new(),
             expected: Expected::default(),
         };
@@ -141,12 +150,25 @@ impl<'a> World<'a> {
         &self.snapshot.settings().feature_gates
     }
 
+    /// A candidate of a class, or the rule that keeps it from being one, for each machine.
+    pub(crate) fn candidates(&self, class: Class) -> &[Result<Candidate, Rule>] {
+        let found = || {
+            self.machines
+                .iter()
+                .map(|machine| candidate(self, machine, class))
+                .collect()
+        };
+        self.candidates
+            .get(class as usize)
+            .map_or(&[], |known| known.get_or_init(found))
+    }
+
     pub(crate) fn pool(&self, name: &NodePoolName) -> Option<&'a Arc<NodePool>> {
         self.snapshot.node_pool(name)
     }
 
     pub(crate) fn instance_type(&self, pool: &NodePoolName, name: &str) -> Option<&Arc<InstanceType>> {
-        self.types.get(pool)?.get(name)
+        self.offered.types.get(pool)?.get(name)
     }
 
     fn machine(&self, member: Member<'a>, budgets: &PodBudgets<'a>) -> Machine<'a> {
@@ -175,26 +197,15 @@ impl<'a> World<'a> {
     /// The price of the first offering with the node's zone and capacity type, available or not; nothing when unknown.
     fn price(&self, member: Member<'_>, labels: &Labels) -> Price {
         let pool = member.node_pool().cloned().map(NodePoolName::from);
-        let name = labels.get(INSTANCE_TYPE);
-        let it = pool.zip(name).and_then(|(pool, name)| self.instance_type(&pool, name));
-        it.and_then(|it| self.offering_price(it, labels)).unwrap_or(Price::ZERO)
-    }
-
-    pub(crate) fn offering_price(&self, it: &InstanceType, labels: &Labels) -> Option<Price> {
-        let is = |offering: &Offering, key: KeyId, label: &str| {
-            let value = offering.value(key).map(|value| self.vocabulary.value_name(key, value));
-            value.unwrap_or_default() == labels.get(label).map_or("", |value| value)
-        };
-        let here =
-            |offering: &&Offering| is(offering, KeyId::ZONE, ZONE) && is(offering, KeyId::CAPACITY_TYPE, CAPACITY_TYPE);
-        it.offerings.iter().find(here).map(|offering| offering.price)
+        pool.and_then(|pool| price_of(&self.offered, &pool, labels))
+            .unwrap_or(Price::ZERO)
     }
 
     /// The lowest price at which a node with these labels could have been had, available or not.
     pub(crate) fn cheapest_like(&self, it: &InstanceType, labels: &Labels) -> Option<Price> {
-        let meets = |requirement: &Requirement| match labels.get(self.vocabulary.key_name(requirement.key())) {
-            Some(value) => requirement.has(value, &self.vocabulary),
-            None => self.vocabulary.is_well_known(requirement.key()) || requirement.accepts_absence(),
+        let meets = |requirement: &Requirement| match labels.get(self.offered.vocabulary.key_name(requirement.key())) {
+            Some(value) => requirement.has(value, &self.offered.vocabulary),
+            None => self.offered.vocabulary.is_well_known(requirement.key()) || requirement.accepts_absence(),
         };
         let compatible = it
             .offerings
@@ -211,6 +222,20 @@ impl<'a> World<'a> {
         };
         pods.filter(stays).map(|pod| pod.metadata.key()).collect()
     }
+}
+
+/// The price of the first offering of a node's type with its zone and capacity type, available or not.
+pub(crate) fn price_of(offered: &Offered, pool: &NodePoolName, labels: &Labels) -> Option<Price> {
+    let it = offered.types.get(pool)?.get(labels.get(INSTANCE_TYPE)?)?;
+    let is = |offering: &Offering, key: KeyId, label: &str| {
+        let value = offering
+            .value(key)
+            .map(|value| offered.vocabulary.value_name(key, value));
+        value.unwrap_or_default() == labels.get(label).map_or("", |value| value)
+    };
+    let here =
+        |offering: &&Offering| is(offering, KeyId::ZONE, ZONE) && is(offering, KeyId::CAPACITY_TYPE, CAPACITY_TYPE);
+    it.offerings.iter().find(here).map(|offering| offering.price)
 }
 
 /// The disruption budgets of pods, by namespace.

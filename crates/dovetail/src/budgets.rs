@@ -2,20 +2,23 @@
 
 mod table;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use disruption::{Reason, UNLIMITED};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    dump::{self, Source},
-    object::{Budget, Node, NodePool},
+    object::{Budget, NodePool},
     snapshot::Snapshot,
 };
 use runtime::Clock;
 use serde::Serialize;
-use serde_json::json;
 
-use crate::{answer::Answer, document, failure::Failure, live, terminal::Presentation};
+use crate::{
+    answer::Answer,
+    failure::Failure,
+    reply::{Format, Reply, formats},
+    source::{self, Needs, SourceArgs},
+};
 
 /// What the API server writes where a NodePool says nothing of budgets.
 const DEFAULT_NODES: &str = "10%";
@@ -23,9 +26,6 @@ const DEFAULT_NODES: &str = "10%";
 /// Print when nodes of each NodePool may be disrupted in the coming days, and how many at a time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `live` for the cluster kubectl speaks to, or dumps: directories, files, or `-` for standard input.
-    #[arg(long, required = true, num_args = 1.., value_name = "live|PATH")]
-    from: Vec<PathBuf>,
     /// How many days.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=31))]
     days: u8,
@@ -33,20 +33,12 @@ pub(crate) struct Args {
     #[arg(long = "pool", value_name = "NODEPOOL")]
     pools: Vec<String>,
     /// How to print it.
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml"]))]
     output: Format,
-    /// From when on; otherwise now.
-    #[arg(long, value_name = "RFC3339")]
-    at: Option<Timestamp>,
     #[command(flatten)]
-    presentation: Presentation,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Yaml,
+    source: SourceArgs,
+    #[command(flatten)]
+    reply: Reply,
 }
 
 /// What pools allow.
@@ -87,44 +79,22 @@ struct Window {
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let now = args.at.unwrap_or_else(|| Clock::system().now());
-    let snapshot = read(args, now)?;
-    let report = report(&snapshot, now, args.days, &args.pools)?;
-    let text = match args.output {
-        Format::Table => table::render(&report, &args.presentation.screen()),
-        Format::Json => document::json(&report)?,
-        Format::Yaml => document::yaml(&report)?,
-    };
-    Ok(text.into())
+    let input = source::read(&args.source, Needs::Pools)?;
+    // A calendar begins today, whenever the dump was made.
+    let now = args.source.at.unwrap_or_else(|| Clock::system().now());
+    let report = report(&input.snapshot, now, args.days, &args.pools)?;
+    let is_closed = report.pools.iter().all(PoolReport::is_closed);
+    args.reply
+        .answer(&input, ("Budgets", &report), args.output, is_closed, |screen| {
+            table::render(&report, screen)
+        })
 }
 
-fn read(args: &Args, taken_at: Timestamp) -> anyhow::Result<Snapshot> {
-    let is_live = args.from.iter().any(|path| path.as_os_str() == "live");
-    let sources: Vec<Source> = if is_live {
-        let objects = live::wait_for(async {
-            let api = live::cluster().await?;
-            let mut objects = live::list::<NodePool>(&api).await?;
-            objects.extend(live::list::<Node>(&api).await?);
-            Ok(objects)
-        })?;
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
-        vec![Source::Stream(
-            "the cluster".into(),
-            Box::new(std::io::Cursor::new(list.into_bytes())),
-        )]
-    } else {
-        args.from.iter().map(|path| crate::plan::source(path)).collect()
-    };
-    let options = dump::Options {
-        mode: dump::Mode::Strict,
-        taken_at,
-    };
-    let (snapshot, _) = dump::read(sources, options).map_err(|faults| {
-        let faults: Vec<_> = faults.0.iter().map(ToString::to_string).collect();
-        let next = "mend or take out what is named above; a dump is made by\n        kubectl get nodepools,nodes -o yaml > dump.yaml";
-        Failure::new("cannot read the NodePools", faults.join("\n        "), next)
-    })?;
-    Ok(snapshot)
+impl PoolReport {
+    /// Whether no node may go now for any reason.
+    fn is_closed(&self) -> bool {
+        self.closed.is_some() || self.reasons.iter().all(|reason| reason.now == Some(0))
+    }
 }
 
 fn report(snapshot: &Snapshot, now: Timestamp, days: u8, wanted: &[String]) -> Result<Report, Failure> {
@@ -215,6 +185,9 @@ fn paused(pool: &NodePool, now: Timestamp) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use model::dump::{self, Source};
+    use serde_json::json;
+
     use super::*;
     use crate::terminal::Screen;
 

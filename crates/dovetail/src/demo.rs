@@ -11,7 +11,7 @@ use catalogue::Source;
 use cloud_sim::Rules;
 use jiff::Timestamp;
 use runtime::{Clock, Settings};
-use scenario::{Life, Pace, Pool, Scenario, Setup, Tally, Workload, World};
+use scenario::{Fullness, Life, Pace, Pool, Scenario, Setup, Tally, Workload, World};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -203,7 +203,7 @@ fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
             .map_err(|failure| anyhow::anyhow!("{}", failure.message))?;
     }
     if args.nodes > 0 {
-        scenario::prefill(world, &pool, args.nodes, args.pods)?;
+        scenario::prefill(world, &pool, args.nodes, args.pods, Fullness::Full)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Why a command has no answer, in three lines: what failed, why, and what to do next.
 
-use std::fmt;
+use std::{fmt, process::ExitCode};
 
 /// What failed, why, what next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,6 +8,20 @@ pub(crate) struct Failure {
     pub(crate) error: String,
     pub(crate) why: String,
     pub(crate) next: String,
+    /// How the process ends.
+    pub(crate) code: Code,
+}
+
+/// How a process ends that has no answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Something is wrong.
+    #[default]
+    Failed = 1,
+    /// Something else was to be written on the command line.
+    Usage = 2,
+    /// The source cannot be reached, or may not be read.
+    Unreachable = 4,
 }
 
 impl Failure {
@@ -16,6 +30,23 @@ impl Failure {
             error: error.into(),
             why: why.into(),
             next: next.into(),
+            code: Code::Failed,
+        }
+    }
+
+    /// The command line asks for what cannot be.
+    pub(crate) fn usage(error: impl Into<String>, why: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            code: Code::Usage,
+            ..Self::new(error, why, next)
+        }
+    }
+
+    /// The source cannot be reached, or may not be read.
+    pub(crate) fn unreachable(error: impl Into<String>, why: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            code: Code::Unreachable,
+            ..Self::new(error, why, next)
         }
     }
 }
@@ -34,4 +65,10 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
         Some(failure) => failure.to_string(),
         None => format!("error   {error:#}"),
     }
+}
+
+/// How the process ends for it.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let code = error.downcast_ref::<Failure>().map(|failure| failure.code);
+    ExitCode::from(code.unwrap_or_default() as u8)
 }

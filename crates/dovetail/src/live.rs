@@ -9,7 +9,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 /// How commands name themselves to the API server.
-const USER_AGENT: &str = concat!("dovetail-cli/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("dovetail-cli/", env!("CARGO_PKG_VERSION"));
 
 /// Runs something that waits, to its end.
 pub(crate) fn wait_for<R>(work: impl Future<Output = anyhow::Result<R>>) -> anyhow::Result<R> {

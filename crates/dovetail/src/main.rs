@@ -2,21 +2,35 @@
 
 mod answer;
 mod budgets;
+mod completion;
+mod cost;
 mod crds;
+mod decisions;
 mod demo;
+mod doctor;
 mod document;
+mod drift;
 mod failure;
+mod lint;
 mod live;
 mod pause;
 mod plan;
+mod plugin;
+mod raw;
+mod replay;
+mod reply;
 mod run;
 mod simulate;
+mod source;
+mod status;
 mod terminal;
 mod version;
+mod whatif;
+mod why;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::answer::Answer;
 
@@ -33,11 +47,24 @@ enum Command {
     Demo(demo::Args),
     Simulate(simulate::Args),
     Run(run::Args),
+    Status(status::Args),
+    #[command(visible_alias = "explain")]
+    Why(why::Args),
     Plan(plan::Args),
+    Whatif(whatif::Args),
+    Cost(cost::Args),
     Budgets(budgets::Args),
+    #[command(alias = "history")]
+    Decisions(Box<decisions::Args>),
+    Replay(replay::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
+    Lint(lint::Args),
+    Drift(drift::Args),
+    Doctor(doctor::Args),
     Crds(crds::Args),
+    Completion(completion::CompletionArgs),
+    Man(completion::ManArgs),
     Version(version::Args),
 }
 
@@ -46,7 +73,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
-            ExitCode::FAILURE
+            failure::exit_code(&error)
         }
     }
 }
@@ -57,7 +84,7 @@ fn command() -> Command {
     if run::is_meant(&flags) {
         return Command::Run(run::Args { flags });
     }
-    Cli::parse().command
+    plugin::parsed::<Cli>().command
 }
 
 fn answer(command: Command) -> anyhow::Result<ExitCode> {
@@ -65,10 +92,21 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::answer(&args),
         Command::Simulate(args) => simulate::answer(&args)?.print(),
         Command::Run(args) => run::answer(&args),
+        Command::Status(args) => status::answer(&args)?.print(),
+        Command::Why(args) => why::answer(&args)?.print(),
+        Command::Cost(args) => cost::answer(&args)?.print(),
         Command::Plan(args) => plan::answer(&args)?.print(),
+        Command::Whatif(args) => whatif::answer(&args)?.print(),
         Command::Budgets(args) => budgets::answer(&args)?.print(),
+        Command::Decisions(args) => decisions::answer(&args)?.print(),
+        Command::Replay(args) => replay::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),
         Command::Resume(args) => pause::resume(&args)?.print(),
+        Command::Lint(args) => lint::answer(&args)?.print(),
+        Command::Drift(args) => drift::answer(&args)?.print(),
+        Command::Doctor(args) => doctor::answer(&args)?.print(),
+        Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
+        Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
         Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }

@@ -1,58 +1,53 @@
-//! `dovetail plan`: which nodes the pending pods of a dump would get, what they cost, and what stays pending and why.
+//! `dovetail plan`: which nodes pods that wait would get, what would be moved or removed now and next, and what may not be.
 
-mod check;
-mod engine;
-mod funnel;
-mod input;
-mod offers;
-mod report;
+pub(crate) mod funnel;
+mod moves;
 mod table;
 
-use std::path::PathBuf;
+use std::num::NonZero;
 
-use jiff::Timestamp;
+use insight::{
+    View,
+    launch::{self, Report},
+    outlook::{Kept, Move, Outlook, PausedPool, Reach, Total},
+};
+use serde::Serialize;
 
+pub(crate) use self::moves::short_id;
 use crate::{
     answer::Answer,
-    document,
-    terminal::{Presentation, Role, Screen, hanging},
+    reply::{Format, Reply, formats},
+    source::{self, Needs, SourceArgs},
 };
 
-/// Print the nodes that pending pods would get, with prices, and why the rest stays pending.
+/// Print what would be done now and next: nodes for pods that wait, nodes that go, what waits, what is held by which rule.
 ///
-/// Reads what `kubectl get -o yaml` printed, and needs neither a cluster nor a cloud: instance types and prices come
-/// with the program. A dump for it is made by
+/// Reads the cluster kubectl speaks to, or with --from what `kubectl get -o yaml` printed: that needs neither a cluster nor
+/// a cloud, instance types and prices come with the program. A dump for it is made by
 ///
-///     kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml
+///     kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pdb,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Dumps or a snapshot file: directories, files, or `-` for standard input.
-    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
-    from: Vec<PathBuf>,
-    /// What the cloud offers: aws, azure, kwok or a file with instanceTypes; otherwise as the dump's node classes suggest.
-    #[arg(long, value_name = "aws|azure|kwok|FILE")]
-    catalogue: Option<String>,
-    /// The region whose prices count; otherwise the one of the dump's nodes.
-    #[arg(long, value_name = "REGION")]
-    region: Option<String>,
     /// Which algorithm: the cheapest plan found, or upstream Karpenter's.
     #[arg(long, value_enum, default_value_t = Packing::Cheapest)]
     packing: Packing,
     /// List the pods of each node.
     #[arg(long)]
     pods: bool,
+    /// List every node that waits or is held.
+    #[arg(long)]
+    all: bool,
     /// How to print it.
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml"]))]
     output: Format,
     /// Exit with 3 when a pod stays pending.
     #[arg(long)]
     fail_on_pending: bool,
-    /// The time of the dump, which kubectl does not write down; otherwise now.
-    #[arg(long, value_name = "RFC3339")]
-    at: Option<Timestamp>,
     #[command(flatten)]
-    presentation: Presentation,
+    source: SourceArgs,
+    #[command(flatten)]
+    reply: Reply,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -61,41 +56,54 @@ pub(crate) enum Packing {
     Faithful,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Yaml,
+/// The answer as a document: nodes for pods that wait, and what happens to those there are.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    launches: &'a Report,
+    moves: &'a [Move],
+    waits: &'a [Kept],
+    held: &'a [Kept],
+    paused: &'a [PausedPool],
+    outlook: &'a Total,
 }
-
-pub(crate) use input::source;
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let input = input::read(args)?;
-    let planned = engine::plan(&input.snapshot, args.packing);
-    let report = report::Report::of(&input, &planned);
-    let screen = args.presentation.screen();
-    let text = match args.output {
-        Format::Table => table::render(&report, args.pods, &screen),
-        Format::Json => document::json(&report)?,
-        Format::Yaml => document::yaml(&report)?,
+    let input = source::read(&args.source, Needs::Decisions)?.about_moves();
+    let options = packing::Options {
+        packing: match args.packing {
+            Packing::Faithful => packing::Packing::Faithful,
+            Packing::Cheapest => packing::Packing::Cheapest,
+        },
+        threads: threads(),
+        ..packing::Options::default()
     };
-    Ok(Answer {
-        text,
-        notes: notes(&report, &screen),
-        is_finding: args.fail_on_pending && !report.pending.is_empty(),
-        is_failure: false,
-    })
+    let planned = launch::plan(&input.snapshot, &options);
+    let report = Report::of(&input.snapshot, &planned);
+    let view = View::of(&input.snapshot);
+    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let document = Document {
+        launches: &report,
+        moves: &outlook.moves,
+        waits: &outlook.waits,
+        held: &outlook.held,
+        paused: &outlook.paused,
+        outlook: &outlook.total,
+    };
+    let is_empty = report.pods.waiting == 0 && outlook.moves.is_empty();
+    let mut answer = args
+        .reply
+        .answer(&input, ("Plan", &document), args.output, is_empty, |screen| {
+            let launches = table::render(&report, args.pods, screen);
+            moves::joined(&launches, &report, &outlook, view.now, args.all, screen)
+        })?;
+    answer.is_finding |= args.fail_on_pending && !report.pending.is_empty();
+    Ok(answer)
 }
 
-/// Where the answer comes from, and what the source could not know.
-fn notes(report: &report::Report, screen: &Screen) -> String {
-    let mut notes = hanging("source   ", &report.source.to_string(), screen.text_width());
-    for assumed in &report.assumed {
-        notes.push_str(&hanging("assumed  ", assumed, screen.text_width()));
-    }
-    let dimmed = notes.lines().map(|line| screen.paint(Role::Secondary, line));
-    dimmed.fold(String::new(), |notes, line| notes + &line + "\n")
+/// Threads to compute on.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[cfg(test)]

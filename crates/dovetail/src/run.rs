@@ -8,9 +8,15 @@ mod edge;
 mod namespace;
 mod term;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Context;
+use controllers::{Keeper, flight::Flight};
 use runtime::{Clock, Metrics, Settings, log};
 use tokio::{
     runtime::Builder,
@@ -71,6 +77,8 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         tracing::info!("{notice}");
     }
     let process = Process {
+        keeper: Arc::default(),
+        flight: flight(&settings)?,
         settings: Arc::new(settings),
         metrics: Arc::new(Metrics::default()),
         clock,
@@ -92,9 +100,14 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
             asked = stop_asked() => asked,
         }
     });
+    // While the lease is still ours, and not for long: somebody waits for us to be gone.
+    middle.block_on(process.keep_decisions());
     // Whatever acts ends here; only then may somebody else lead.
     drop(middle);
     edge.stop();
+    if let Some(flight) = &process.flight {
+        flight.finish();
+    }
     ended.map(|()| ExitCode::SUCCESS)
 }
 
@@ -104,6 +117,36 @@ struct Process {
     settings: Arc<Settings>,
     metrics: Arc<Metrics>,
     clock: Clock,
+    /// Who keeps the decisions of the term under way.
+    keeper: Arc<Mutex<Option<Arc<Keeper>>>>,
+    /// What decisions are made on, if that is recorded.
+    flight: Option<Arc<Flight>>,
+}
+
+/// How long the last decisions may take to be kept.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+impl Process {
+    /// Writes down what was decided since it last was.
+    async fn keep_decisions(&self) {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper {
+            let kept = tokio::time::timeout(LAST_WORDS, keeper.save(true)).await;
+            if kept.is_err() {
+                tracing::error!("the last decisions could not be kept in time");
+            }
+        }
+    }
+}
+
+fn flight(settings: &Settings) -> anyhow::Result<Option<Arc<Flight>>> {
+    let path = settings.flight_recorder.as_str();
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let flight =
+        Flight::start(Path::new(path)).with_context(|| format!("--flight-recorder {path:?} cannot be written"))?;
+    Ok(Some(Arc::new(flight)))
 }
 
 /// How we name ourselves to the API server: upstream's name, so that audit rules and field managers stay the same.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use scenario::{Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, shrink};
+use scenario::{Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, saved, shrink};
 
 use self::report::Report;
 use crate::{answer::Answer, document, failure::Failure, terminal::Presentation};
@@ -52,6 +52,9 @@ pub(crate) struct Args {
     /// Write down everything that happens in the first run.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Say on standard error every ten seconds how far it is.
+    #[arg(long)]
+    progress: bool,
     /// Run so many at a time; 0: one a core.
     #[arg(long, default_value_t = 0, value_name = "N")]
     jobs: usize,
@@ -227,7 +230,10 @@ fn replace_pools(scenario: &mut Scenario, pools: &[serde_json::Value]) {
 #[expect(clippy::disallowed_methods, reason = "how many runs a minute is what is measured")]
 fn run_all(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Report> {
     let began = std::time::Instant::now();
-    let jobs = jobs(args, scenarios)?;
+    let jobs = Jobs::new(args, scenarios)?;
+    if let Some(directory) = &args.save {
+        fs::create_dir_all(directory).with_context(|| format!("create directory {}", directory.display()))?;
+    }
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::new(scenarios));
     let threads = match args.jobs {
@@ -242,18 +248,21 @@ fn run_all(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Repo
                     && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
                     && let Some((file, scenario)) = scenarios.get(job.at)
                 {
-                    let ran = run(args, scenario, job);
+                    let ran = run(args, scenario, &job);
+                    // Saved at once: what a run of hours has found is there also if it is stopped.
+                    let kept = ran.as_ref().ok().filter(|outcome| !outcome.failures.is_empty());
+                    let kept = kept.and_then(|outcome| save(args, scenario, &job, outcome));
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-                    report.add(job.at, file, job.seed, ran);
+                    report.add(&job, file, ran, kept);
+                    if args.progress && report.is_time_to_tell(began.elapsed()) {
+                        eprintln!("{}", report.so_far(jobs.len(), began.elapsed()));
+                    }
                 }
             });
         }
     });
     let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     report.took(began.elapsed());
-    if let Some(directory) = &args.save {
-        save(directory, args, scenarios, &mut report)?;
-    }
     if let (Some(file), Some((_, scenario))) = (&args.log, scenarios.first()) {
         let how = Play {
             is_written: true,
@@ -278,65 +287,95 @@ fn how(args: &Args, scenario: &Scenario, seed: u64) -> Play {
 }
 
 /// A run to be made.
+#[derive(Debug, Clone)]
 struct Job {
     at: usize,
     seed: u64,
-    /// Where the process dies.
-    death: Option<Strike>,
+    /// Where the process dies, and what it was about to do or had just done.
+    death: Option<(Strike, String)>,
 }
 
-fn jobs(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Vec<Job>> {
-    let seeds = args.seed..args.seed + args.seeds;
-    let calm = seeds.flat_map(|seed| {
-        let job = move |at| Job { at, seed, death: None };
-        (0..scenarios.len()).map(job)
-    });
-    if !args.sweep {
-        return Ok(calm.collect());
-    }
-    let mut jobs = Vec::new();
-    for job in calm {
-        let Some((_, scenario)) = scenarios.get(job.at) else {
-            continue;
-        };
-        for point in run(args, scenario, &job)?.points {
-            let death = |death| Job {
-                death: Some(death),
-                ..job
+/// All runs to be made, in order.
+enum Jobs {
+    /// Every scenario with a seed, then with the next.
+    Seeds { first: u64, seeds: u64, scenarios: usize },
+    /// These.
+    Deaths(Vec<Job>),
+}
+
+impl Jobs {
+    fn new(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Self> {
+        if !args.sweep {
+            return Ok(Self::Seeds {
+                first: args.seed,
+                seeds: args.seeds,
+                scenarios: scenarios.len(),
+            });
+        }
+        let mut jobs = Vec::new();
+        for (at, (_, scenario)) in scenarios.iter().enumerate() {
+            let calm = Job {
+                at,
+                seed: args.seed,
+                death: None,
             };
-            jobs.extend(point.deaths().map(death));
+            for point in run(args, scenario, &calm)?.points {
+                let deaths = point.deaths().map(|death| Job {
+                    death: Some((death, point.what.clone())),
+                    ..calm.clone()
+                });
+                jobs.extend(deaths);
+            }
+        }
+        Ok(Self::Deaths(jobs))
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Seeds { seeds, scenarios, .. } => usize::try_from(*seeds).unwrap_or(usize::MAX) * scenarios,
+            Self::Deaths(jobs) => jobs.len(),
         }
     }
-    Ok(jobs)
+
+    fn get(&self, number: usize) -> Option<Job> {
+        match self {
+            Self::Seeds { first, scenarios, .. } => (number < self.len()).then(|| Job {
+                at: number % scenarios,
+                seed: first + u64::try_from(number / scenarios).unwrap_or(u64::MAX),
+                death: None,
+            }),
+            Self::Deaths(jobs) => jobs.get(number).cloned(),
+        }
+    }
 }
 
 fn run(args: &Args, scenario: &Scenario, job: &Job) -> anyhow::Result<scenario::Outcome> {
     let how = Play {
-        strikes: job.death.clone().map(|death| vec![death]),
+        strikes: job.death.clone().map(|(death, _)| vec![death]),
         ..how(args, scenario, job.seed)
     };
     let played = on_virtual_time(play(scenario, &how)).context("starting a runtime")?;
     Ok(played?)
 }
 
-/// Saves each failure with as little going wrong as makes it fail.
-fn save(directory: &Path, args: &Args, scenarios: &[(String, Scenario)], report: &mut Report) -> anyhow::Result<()> {
-    fs::create_dir_all(directory).with_context(|| format!("create directory {}", directory.display()))?;
-    for failed in &mut report.failures {
-        let Some((_, scenario)) = scenarios.get(failed.at) else {
-            continue;
-        };
-        let how = how(args, scenario, failed.seed);
-        let strikes = shrink(scenario, &how, &failed.outcome, TRIES);
-        let mut small = scenario.clone();
-        small.name = format!("{}-{}", scenario.name, failed.seed);
-        small.about = format!("Failed: {}", failed.failures.join("; "));
-        small.seed = Some(how.seed);
-        small.faults.clear();
-        small.strikes = strikes;
-        let path = directory.join(format!("{}.yaml", small.name));
-        fs::write(&path, document::yaml(&small)?).with_context(|| format!("write {}", path.display()))?;
-        failed.saved = Some(path.display().to_string());
+/// Saves a failure with as little going wrong as makes it fail. Says where, or why not.
+fn save(args: &Args, scenario: &Scenario, job: &Job, failed: &scenario::Outcome) -> Option<(String, usize)> {
+    let directory = args.save.as_ref()?;
+    let how = how(args, scenario, job.seed);
+    let strikes = shrink(scenario, &how, failed, TRIES);
+    let count = strikes.len();
+    let mut small = saved(scenario, &how, failed, strikes);
+    small.name = match &job.death {
+        None => format!("{}-{}", scenario.name, job.seed),
+        Some((death, _)) => format!("{}-{}-{}", scenario.name, job.seed, death.request),
+    };
+    let path = directory.join(format!("{}.yaml", small.name));
+    let written = document::yaml(&small).and_then(|text| fs::write(&path, text).context("writing"));
+    match written {
+        Ok(()) => Some((path.display().to_string(), count)),
+        Err(error) => Some((
+            format!("nothing, as {} cannot be written: {error:#}", path.display()),
+            count,
+        )),
     }
-    Ok(())
 }

@@ -1,15 +1,19 @@
 //! Where an answer is read: how wide, whether colours and signs beyond ASCII can be shown, and what colours mean.
 
 mod bar;
+mod fill;
 mod money;
 mod table;
+mod time;
 mod wrap;
 
 use std::io::IsTerminal;
 
 pub(crate) use bar::bar;
-pub(crate) use money::{HOURS_OF_A_MONTH, change, counted, grouped, hourly, monthly, percent};
+pub(crate) use fill::filled;
+pub(crate) use money::{Amount, HOURS_OF_A_MONTH, change, counted, grouped, hourly, monthly, per_hour, percent};
 pub(crate) use table::{Align, Cell, Table};
+pub(crate) use time::{moment, span};
 pub(crate) use wrap::{cut_in_the_middle, hanging};
 
 /// Flags about presentation.
@@ -54,6 +58,9 @@ pub(crate) enum Role {
     Heading,
     Secondary,
     Stop,
+    Warn,
+    /// Something to type, or to look up.
+    Command,
     Good,
     Spot,
     OnDemand,
@@ -159,9 +166,9 @@ fn code(role: Role) -> Option<&'static str> {
         Role::Good => Some("32"),
         Role::Reserved => Some("35"),
         Role::Fill(..=20) => Some("31"),
-        Role::OnDemand | Role::Fill(21..=40) => Some("33"),
+        Role::OnDemand | Role::Warn | Role::Fill(21..=40) => Some("33"),
         Role::Fill(41..=60) => Some("37"),
-        Role::Fill(61..=80) => Some("36"),
+        Role::Command | Role::Fill(61..=80) => Some("36"),
         Role::Spot | Role::Fill(_) => Some("34"),
     }
 }

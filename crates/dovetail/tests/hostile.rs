@@ -226,7 +226,7 @@ fn unusual_ways_to_write_a_dump_are_read() {
         ("byte order mark", format!("\u{feff}{}", usual()), ANSWERED, &[one]),
         ("CRLF", usual().replace('\n', "\r\n"), ANSWERED, &[one]),
         ("a List in a List", nested, ANSWERED, &[one, "3 objects"]),
-        ("no pod waits", POOL.into(), ANSWERED, &["No pod waits"]),
+        ("no pod waits", POOL.into(), ANSWERED, &["no pod waits"]),
         (
             "JSON",
             list(node) + &list(""),

@@ -173,10 +173,15 @@ fn equal_inputs_give_equal_bytes_and_yaml_says_the_same() {
 fn the_answer_goes_to_standard_output_and_its_origin_to_standard_error() {
     let output = run(&["--from", "examples/plan", "--width", "400"]);
     let notes = text(&output.stderr);
-    let source = "source   examples/plan, 39 objects in 5 files; catalogue aws us-east-1, 1,345 instance types, \
-                  prices 2026-07-20 (because NodePool general uses EC2NodeClass)\n\
-                  assumed  spot costs 40% of on-demand (no spot prices in the table)\n";
-    assert!(notes.starts_with(source), "{notes}");
+    let (source, assumed) = notes.split_once('\n').unwrap();
+    assert!(source.starts_with("source   examples/plan: 2 nodes, "), "{source}");
+    let rest = "39 objects in 5 files, read in ";
+    assert!(source.contains(rest), "{source}");
+    let catalogue = " s; catalogue aws us-east-1, 1,345 instance types, prices 2026-07-20 \
+                     (because NodePool general uses EC2NodeClass)";
+    assert!(source.ends_with(catalogue), "{source}");
+    let expected = "assumed  spot costs 40% of on-demand (no spot prices in the table)\n";
+    assert!(assumed.contains(expected), "{assumed}");
     assert!(!text(&output.stdout).contains("assumed"));
 }
 

@@ -40,6 +40,42 @@ fn a_story_that_ends_well_exits_with_0_and_one_that_does_not_with_1() {
 }
 
 #[test]
+fn a_failure_is_saved_as_a_scenario_that_fails_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (bad, saved) = (directory.path().join("bad.yaml"), directory.path().join("saved"));
+    fs::write(&bad, SMALL.replace("at most 1 nodes", "no nodes")).unwrap();
+    let arguments = ["--faults", "rough", "--seed", "5", "--save", saved.to_str().unwrap()];
+    let played = dovetail(&[&["simulate", bad.to_str().unwrap()][..], &arguments[..]].concat());
+    assert_eq!(played.status.code(), Some(1));
+    let file = saved.join("small-5.yaml");
+    let told = text(&played.stdout);
+    assert!(told.contains(&format!("saved as {}", file.display())), "{told}");
+    let again = dovetail(&["simulate", file.to_str().unwrap()]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stdout).contains("no nodes: "), "{}", text(&again.stdout));
+}
+
+#[test]
+fn a_sweep_dies_at_every_step_of_a_story() {
+    let directory = tempfile::tempdir().unwrap();
+    let story = directory.path().join("story.yaml");
+    fs::write(
+        &story,
+        "{name: tiny, lasts: 4m, pools: [{name: general}], workloads: [{name: web}], expect: [all pods run]}",
+    )
+    .unwrap();
+    let played = dovetail(&["simulate", story.to_str().unwrap(), "--sweep", "-o", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    assert!(played.status.success(), "{report}");
+    let (runs, deaths) = (
+        report["runs"].as_u64().unwrap(),
+        report["scenarios"][0]["deaths"].as_u64().unwrap(),
+    );
+    assert!(runs >= 16, "{report}");
+    assert_eq!(runs, deaths, "each run has its death");
+}
+
+#[test]
 fn your_own_pools_are_used_instead_of_the_stories() {
     let directory = tempfile::tempdir().unwrap();
     let (story, dump) = (directory.path().join("story.yaml"), directory.path().join("dump.yaml"));

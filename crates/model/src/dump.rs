@@ -7,6 +7,7 @@ mod document;
 mod fault;
 mod parse;
 mod source;
+mod tar;
 mod write;
 
 use std::collections::BTreeMap;

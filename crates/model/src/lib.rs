@@ -1,6 +1,7 @@
 //! The nouns every decision is made of.
 
 pub mod bitset;
+pub mod digest;
 pub mod dump;
 pub mod eviction;
 pub mod host_port;

@@ -5,6 +5,7 @@
 //! snapshots lead to equal plans.
 
 mod catalog;
+mod inputs;
 mod member;
 mod objects;
 mod settings;
@@ -17,13 +18,17 @@ use jiff::Timestamp;
 pub use catalog::{
     AttributeBinding, Catalog, CatalogOffering, CatalogOverhead, CatalogType, DeviceId, DynamicResources, TypeReader,
 };
+pub use inputs::Inputs;
 pub use member::{Member, machine_of_claim, machine_of_node};
 pub use objects::Objects;
 pub(crate) use objects::{Draft, TypeMeta, Visit};
 pub use settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
 pub use table::Table;
 
-use crate::object::{Node, NodeClaim, NodeName, NodePool, NodePoolName, ObjectKey, Pod};
+use crate::{
+    digest,
+    object::{Node, NodeClaim, NodeName, NodePool, NodePoolName, ObjectKey, Pod},
+};
 
 /// Everything a decision needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +94,16 @@ impl Snapshot {
     /// All objects.
     pub fn objects(&self) -> &Objects {
         &self.inner.objects
+    }
+
+    /// What a decision on it is made on, as numbers. Reads every object's version; the state knows them without that.
+    pub fn inputs(&self) -> Inputs {
+        let objects = self.objects();
+        Inputs::of(
+            digest::of_settings(self.settings()),
+            digest::of_catalog(self.catalog()),
+            objects.versions(),
+        )
     }
 
     /// What the cloud offers.

@@ -41,3 +41,25 @@ pub fn lower_bound(problem: &Problem, starts: &[Vec<f64>]) -> u64 {
     let proof = ascent::ascend(&market, &needs, starts);
     certificate::certify(&market, &needs, &proof)
 }
+
+/// The same, and the part of it that each pod of a class has: in proportion to what the proof finds it worth.
+#[expect(clippy::cast_precision_loss, reason = "parts are shown, not decided by")]
+pub(crate) fn shared_lower_bound(problem: &Problem) -> (u64, Vec<f64>) {
+    let needs = need::needs(problem);
+    let market = node::Market::new(problem, &needs);
+    let proof = ascent::ascend(&market, &needs, &[]);
+    let total = certificate::certify(&market, &needs, &proof);
+    let worth: f64 = needs
+        .iter()
+        .zip(&proof.values)
+        .map(|(need, value)| need.count() as f64 * value)
+        .sum();
+    let scale = if worth > 0.0 { total as f64 / worth } else { 0.0 };
+    let mut parts = vec![0.0; problem.classes.len()];
+    for (need, value) in needs.iter().zip(&proof.values) {
+        for (class, _) in &need.classes {
+            parts[*class] = value * scale;
+        }
+    }
+    (total, parts)
+}

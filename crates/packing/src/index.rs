@@ -49,6 +49,10 @@ pub(crate) struct Index {
     keys: Box<[OnceLock<Option<KeyRows>>]>,
     pub(crate) classes: Vec<OfferClass>,
     pub(crate) offers: Vec<Offer>,
+    /// All offers by the name of their type, once somebody asked.
+    by_name: OnceLock<Box<[u32]>>,
+    /// What each type has, lane by lane, type by type, once somebody asked.
+    capacities: OnceLock<Box<[i64]>>,
     /// Launchable offers, cheapest first, once somebody asked.
     cheapest_first: OnceLock<Box<[u32]>>,
     /// Whether some offering is reserved capacity.
@@ -113,6 +117,8 @@ impl Index {
             capacity,
             classes,
             offers,
+            by_name: OnceLock::new(),
+            capacities: OnceLock::new(),
             cheapest_first: OnceLock::new(),
             has_reserved,
             lanes: lanes.clone(),
@@ -127,6 +133,31 @@ impl Index {
             && self.types.iter().zip(types).all(same)
             && self.lanes == *lanes
             && self.limited == limited
+    }
+
+    /// All offers by the name of their type, so that the order of the catalogue does not decide between equals.
+    pub(crate) fn offers_by_name(&self) -> &[u32] {
+        self.by_name.get_or_init(|| {
+            let mut listed: Vec<u32> = (0..self.offers.len() as u32).collect();
+            listed.sort_by_key(|at| {
+                let offer = &self.offers[*at as usize];
+                (&self.types[offer.entry as usize].name, *at)
+            });
+            listed.into_boxed_slice()
+        })
+    }
+
+    /// What a type has, lane by lane.
+    pub(crate) fn capacity_lanes(&self, entry: usize) -> &[i64] {
+        let lanes = self.lanes.len();
+        let all = self.capacities.get_or_init(|| {
+            let mut all = Vec::with_capacity(self.types.len() * lanes);
+            for entry in &self.types {
+                self.lanes.offered_into(&entry.capacity, &mut all);
+            }
+            all.into_boxed_slice()
+        });
+        &all[entry * lanes..(entry + 1) * lanes]
     }
 
     /// Whether every type has one row, so that rows and types are the same.

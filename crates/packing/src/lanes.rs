@@ -51,14 +51,7 @@ impl Lanes {
             .collect()
     }
 
-    /// What is offered, rounded down.
-    pub(crate) fn offered(&self, list: &ResourceList) -> Vec<i64> {
-        let mut row = Vec::with_capacity(self.len());
-        self.offered_into(list, &mut row);
-        row
-    }
-
-    /// The same at the end of a table.
+    /// What is offered, rounded down, at the end of a table.
     pub(crate) fn offered_into(&self, list: &ResourceList, row: &mut Vec<i64>) {
         row.extend(self.names.iter().map(|name| offered(name, list.amount(name.as_str()))));
     }

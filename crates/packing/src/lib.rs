@@ -12,6 +12,7 @@ pub mod demand;
 mod device_demand;
 pub mod explain;
 mod finish;
+mod floor;
 mod index;
 mod intake;
 mod ladder;
@@ -37,6 +38,7 @@ use model::{
     snapshot::Snapshot,
 };
 
+pub use floor::{Floor, floor};
 pub use options::{Options, Packing, ReservedMode, Steering};
 pub use portfolio::{Contender, Realised, Report};
 pub use prepared::{Aftermath, Choices, Prepared, Simulation, Simulator, TypePrice, UnknownNode, Way, Worth};

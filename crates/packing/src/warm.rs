@@ -17,7 +17,7 @@ use crate::{
     portfolio,
     problem::Problem,
     run::Run,
-    supply::{Stock, Supply},
+    supply::{Offered, Stock, Supply},
     with_ignored,
 };
 
@@ -25,6 +25,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Warm {
     stock: Option<Arc<Stock>>,
+    offered: Option<Arc<Offered>>,
     index: Option<Arc<Index>>,
 }
 
@@ -100,13 +101,31 @@ impl Warm {
         (problem, ignored)
     }
 
+    /// What the node class of every NodePool offers.
+    pub fn offered(&mut self, snapshot: &Snapshot) -> Arc<Offered> {
+        let stock = self.stock(snapshot);
+        match &self.offered {
+            Some(known) if known.is_of(snapshot) => Arc::clone(known),
+            _ => {
+                let offered = Arc::new(Offered::from_stock(snapshot, &stock));
+                self.offered = Some(Arc::clone(&offered));
+                offered
+            }
+        }
+    }
+
     fn supply(&mut self, snapshot: &Snapshot, options: &Options) -> Supply {
-        let stock = match self.stock.take().filter(|stock| stock.is_of(snapshot)) {
-            Some(stock) => stock,
-            None => Arc::new(Stock::of(snapshot)),
-        };
-        let supply = Supply::from_stock(snapshot, options, &stock);
-        self.stock = Some(stock);
-        supply
+        Supply::from_stock(snapshot, options, &self.stock(snapshot))
+    }
+
+    fn stock(&mut self, snapshot: &Snapshot) -> Arc<Stock> {
+        match &self.stock {
+            Some(stock) if stock.is_of(snapshot) => Arc::clone(stock),
+            _ => {
+                let stock = Arc::new(Stock::of(snapshot));
+                (self.stock, self.offered) = (Some(Arc::clone(&stock)), None);
+                stock
+            }
+        }
     }
 }

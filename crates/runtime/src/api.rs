@@ -3,6 +3,7 @@
 mod connect;
 mod error;
 mod observe;
+mod pages;
 mod resource;
 mod server_time;
 mod target;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{random::Random, rate::Rate};
 
-pub use connect::{ConnectError, connect};
+pub use connect::{ConnectError, Whereabouts, connect, connect_to};
 pub use error::ApiError;
 pub(crate) use error::with_causes;
 pub(crate) use observe::Counter;

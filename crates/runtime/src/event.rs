@@ -7,6 +7,7 @@ mod sink;
 
 use std::time::Duration;
 
+use ledger::Id;
 use model::object::{Object, ResourceVersion, Text, Uid};
 
 pub use recorder::Recorder;
@@ -93,6 +94,8 @@ pub struct Event {
     pub bucket: Option<Bucket>,
     /// Who says it.
     pub component: Text,
+    /// The decision it tells of; written as an annotation, so that the message stays upstream's.
+    pub decision: Option<Id>,
 }
 
 impl Event {
@@ -112,7 +115,15 @@ impl Event {
             quiet: Duration::from_mins(2),
             bucket: None,
             component: COMPONENT.into(),
+            decision: None,
         }
+    }
+
+    /// Told of a decision, if there is one.
+    #[must_use]
+    pub fn decided(mut self, decision: impl Into<Option<Id>>) -> Self {
+        self.decision = decision.into();
+        self
     }
 
     /// Said by somebody else than the controllers.

@@ -17,6 +17,7 @@ pub mod queue;
 pub mod random;
 pub mod rate;
 pub mod settings;
+pub mod standstill;
 pub mod watch;
 
 pub use api::{Api, ApiError, Delete, Patch, Resource};

@@ -111,6 +111,9 @@ families! {
     Minimal Counter consolidation_moves_total = "karpenter_consolidation_moves_total" ["decision", "nodepool", "policy"] "Consolidation moves judged.";
     Full Gauge disruption_oldest_unevaluated_candidate_seconds = "dovetail_disruption_oldest_unevaluated_candidate_seconds" [] "How long the consolidation candidate that waits longest has waited to be looked at.";
     Full Gauge disruption_paused_nodepools = "dovetail_disruption_paused_nodepools" [] "Number of nodepools of which people want nothing disrupted for now.";
+    Minimal Counter interruption_received_messages_total = "karpenter_interruption_received_messages_total" ["message_type"] "Count of messages received from the cloud about its machines.";
+    Minimal Counter interruption_deleted_messages_total = "karpenter_interruption_deleted_messages_total" [] "Count of messages from the cloud that were acted on.";
+    Minimal Histogram interruption_message_queue_duration_seconds = "karpenter_interruption_message_queue_duration_seconds" [] (buckets::DURATION) "How long messages waited before they were acted on.";
     Minimal Histogram cloudprovider_duration_seconds = "karpenter_cloudprovider_duration_seconds" ["controller", "method", "provider"] (buckets::DEFAULT) "Duration of cloud provider method calls.";
     Minimal Counter cloudprovider_errors_total = "karpenter_cloudprovider_errors_total" ["controller", "method", "provider", "error", "nodepool"] "Total number of errors returned from CloudProvider calls.";
     Minimal Counter controller_runtime_reconcile_total = "controller_runtime_reconcile_total" ["controller", "result"] "Total number of reconciliations per controller.";

@@ -68,6 +68,12 @@ pub struct Settings {
     pub foresight: bool,
     /// `--consolidation`
     pub consolidation: Consolidation,
+    /// `--decision-records`
+    pub decision_records: bool,
+    /// `--decisions-file`; empty for none
+    pub decisions_file: String,
+    /// `--flight-recorder`; empty for none
+    pub flight_recorder: String,
 }
 
 /// How many metrics are shown.
@@ -156,6 +162,9 @@ impl Default for Settings {
             packing: Packing::default(),
             foresight: false,
             consolidation: Consolidation::default(),
+            decision_records: true,
+            decisions_file: String::new(),
+            flight_recorder: String::new(),
         }
     }
 }

@@ -84,7 +84,7 @@ impl Selection {
 }
 
 /// A value as a query holds it.
-fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
         match byte {

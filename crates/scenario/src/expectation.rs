@@ -1,6 +1,6 @@
 //! How a story must end, in sentences that people and we can read.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -210,9 +210,9 @@ impl What {
 }
 
 fn not_running(world: &World, of: Option<&str>) -> Option<String> {
-    let pods = world.server.list("Pod");
-    let is_meant = |pod: &&serde_json::Value| of.is_none_or(|name| text(pod, "/metadata/labels/app") == name);
-    let is_not = |pod: &&serde_json::Value| !matches!(text(pod, "/status/phase"), "Running" | "Succeeded");
+    let pods = world.server.objects("Pod");
+    let is_meant = |pod: &&Arc<serde_json::Value>| of.is_none_or(|name| text(pod, "/metadata/labels/app") == name);
+    let is_not = |pod: &&Arc<serde_json::Value>| !matches!(text(pod, "/status/phase"), "Running" | "Succeeded");
     let (all, not): (usize, usize) = {
         let meant: Vec<_> = pods.iter().filter(is_meant).collect();
         let not = meant.iter().filter(|pod| is_not(pod)).count();
@@ -249,12 +249,12 @@ fn disrupted_between(scene: &Scene<'_>, from: Duration, to: Duration) -> Option<
 
 /// Pods that wait and of which no event says why.
 pub(crate) fn unexplained(world: &World) -> Option<String> {
-    let events = world.server.list("Event");
+    let events = world.server.objects("Event");
     let about: std::collections::BTreeSet<&str> = events
         .iter()
         .flat_map(|event| [text(event, "/involvedObject/name"), text(event, "/regarding/name")])
         .collect();
-    let pods = world.server.list("Pod");
+    let pods = world.server.objects("Pod");
     let silent = pods.iter().find(|pod| {
         let is_waiting = text(pod, "/status/phase") == "Pending" && text(pod, "/spec/nodeName").is_empty();
         is_waiting && !about.contains(text(pod, "/metadata/name"))

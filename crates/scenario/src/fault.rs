@@ -13,7 +13,11 @@ use cloud_sim::{CallFacts, CallFault, Chance, Method};
 use serde::{Deserialize, Serialize};
 use simulator::{ApiServer, Fault, RequestFacts};
 
-use crate::{World, time};
+use crate::{
+    World,
+    process::{Dead, holder, process_of},
+    time,
+};
 
 /// A stretch of a story in which something goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +71,17 @@ pub enum Kind {
     CloudCrashes,
     /// The autoscaler's clock is wrong.
     ClockSkew,
+    /// The process that leads stands still, as one that is stopped does, and then goes on.
+    Pause,
+    /// The process that leads does not reach the API server; the cloud it does.
+    Partition,
+}
+
+impl Kind {
+    /// Whether it lasts, instead of striking requests one by one.
+    pub(crate) fn is_lasting(self) -> bool {
+        matches!(self, Self::StaleViews | Self::ClockSkew | Self::Pause | Self::Partition)
+    }
 }
 
 impl FaultLine {
@@ -174,6 +189,33 @@ impl Profile {
         };
         kinds.iter().map(line).collect()
     }
+
+    /// Of a hostile profile every third seed has two replicas, of which the leader stands still or is cut off at times.
+    pub(crate) fn contest(self, seed: u64, lasts: Duration) -> Option<Vec<FaultLine>> {
+        if self != Self::Hostile || !seed.is_multiple_of(3) {
+            return None;
+        }
+        let chance = Chance::new(seed ^ 0x1ea5e);
+        let line = |(number, kind): (usize, Kind)| {
+            let thing = number.to_string();
+            let from = chance.of("from", &thing).between(
+                Duration::from_secs(20),
+                (lasts / 2).saturating_sub(Duration::from_mins(1)),
+            );
+            let time = chance
+                .of("time", &thing)
+                .between(Duration::from_secs(5), Duration::from_secs(45));
+            FaultLine {
+                kind,
+                from: Some(time::text(from)),
+                time: time::text(time),
+                per_mille: None,
+                seconds: None,
+            }
+        };
+        let kinds = [Kind::Pause, Kind::Partition, Kind::Pause, Kind::Pause];
+        Some(kinds.into_iter().enumerate().map(line).collect())
+    }
 }
 
 /// The faults of a run.
@@ -183,6 +225,8 @@ pub(crate) struct Engine {
     active: Arc<Mutex<Vec<FaultLine>>>,
     struck: Arc<Mutex<Vec<Strike>>>,
     points: Arc<Mutex<Vec<Point>>>,
+    /// The process that does not reach the API server.
+    cut: Arc<Mutex<Option<String>>>,
     /// Exactly these, instead of what is drawn.
     exact: Option<Arc<BTreeMap<(bool, u64), String>>>,
 }
@@ -201,19 +245,34 @@ impl Engine {
             active: Arc::default(),
             struck: Arc::default(),
             points: Arc::default(),
+            cut: Arc::default(),
             exact: exact.map(index),
         }
     }
 
     /// Stands between the autoscaler and the world.
     pub(crate) fn install(&self, world: &World, listen: Listen) {
-        let api = self.clone();
+        let (api, dead) = (self.clone(), Arc::clone(&world.dead));
         world.server.set_faults(move |facts| {
+            let process = process_of(&facts.agent);
+            if process.is_some_and(|process| api.is_cut(process)) {
+                return Fault::Unreachable;
+            }
             listen(facts);
-            api.api_fault(facts)
+            let fault = api.api_fault(facts);
+            if let (Fault::CrashBefore | Fault::CrashAfter, Some(process)) = (fault, process) {
+                bury(&dead, process);
+            }
+            fault
         });
-        let cloud = self.clone();
-        world.region.set_faults(move |facts| cloud.cloud_fault(facts));
+        let (cloud, dead) = (self.clone(), Arc::clone(&world.dead));
+        world.region.set_faults(move |facts| {
+            let fault = cloud.cloud_fault(facts);
+            if matches!(fault, CallFault::CrashBefore | CallFault::CrashAfter) {
+                bury(&dead, &facts.who);
+            }
+            fault
+        });
     }
 
     /// What goes wrong from now on.
@@ -222,7 +281,21 @@ impl Engine {
         set_views(&world.server, has(Kind::StaleViews));
         let skew = lines.iter().find(|line| line.kind == Kind::ClockSkew);
         world.set_clock_ahead(skew.map_or(0, |line| line.seconds.unwrap_or(300)));
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        if !has(Kind::Partition) {
+            *cut = None;
+        } else if cut.is_none() {
+            *cut = holder(world);
+            // Its open watches break with everybody's; the others begin theirs again at once.
+            world.server.drop_watches();
+        }
+        drop(cut);
         *self.active.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    fn is_cut(&self, process: &str) -> bool {
+        let cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        cut.as_deref() == Some(process)
     }
 
     /// What struck so far.
@@ -292,6 +365,11 @@ impl Engine {
         });
         word.map_or(CallFault::None, |word| cloud_fault(&word))
     }
+}
+
+fn bury(dead: &Dead, process: &str) {
+    let mut dead = dead.lock().unwrap_or_else(PoisonError::into_inner);
+    dead.push(process.to_owned());
 }
 
 fn set_views(server: &ApiServer, are_stale: bool) {

@@ -12,7 +12,7 @@ use crate::{
     Pool, Workload,
     action::Step,
     expectation::Expectation,
-    fault::{FaultLine, Strike},
+    fault::{FaultLine, Kind as FaultKind, Strike},
     time,
 };
 
@@ -55,6 +55,10 @@ pub struct Scenario {
     /// How the cloud behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionWords>,
+    /// How many processes of the autoscaler there are, which elect a leader with a lease; without a word there is one,
+    /// which asks nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u8>,
     /// Flags of `dovetail run`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
@@ -155,6 +159,14 @@ impl Scenario {
         }
         for (number, sentence) in self.expect.iter().enumerate() {
             check(format!("expect[{number}]"), Expectation::read(sentence).map(drop));
+        }
+        if self.replicas.is_some_and(|replicas| !(1..=5).contains(&replicas)) {
+            check("replicas".to_owned(), Err("write 1 to 5".to_owned()));
+        }
+        let needs_two = |fault: &FaultLine| fault.kind == FaultKind::Partition && self.replicas.is_none();
+        if let Some(number) = self.faults.iter().position(needs_two) {
+            let message = "nobody has a lease who could be cut off from it; add replicas: 2".to_owned();
+            check(format!("faults[{number}].kind"), Err(message));
         }
         if self.filled.is_some() && self.pools.is_empty() {
             check(

@@ -48,7 +48,8 @@ fn happen(server: &ApiServer, happening: Happening, later: &mut JoinSet<()>) {
             let _ = server.create(node(&machine, server.now()));
         }
         Happening::Ready(machine) => ready(server, &machine.node_name),
-        Happening::Notice(machine) => interrupt(server, &machine),
+        // The cloud says so to whoever reads its notices; the machine itself goes on until it is gone.
+        Happening::Notice(_) => {}
         Happening::Gone(machine, ending) => {
             later.spawn(forget(server.clone(), machine, ending));
         }
@@ -129,16 +130,11 @@ pub(crate) fn ready(server: &ApiServer, node: &str) {
     });
 }
 
-/// The queue of interruptions, as a provider works it off: the claim is deleted, so that its node is drained in time.
-fn interrupt(server: &ApiServer, machine: &Machine) {
-    let _ = server.delete("NodeClaim", machine.claim.as_str());
-}
-
 /// A machine that is gone falls silent; after a while its node counts as unreachable, and the cloud's controller, which
 /// finds no machine behind it, deletes the node.
 async fn forget(server: ApiServer, machine: Arc<Machine>, ending: Ending) {
     tokio::time::sleep(SILENCE).await;
-    let Some(node) = server.get("Node", &machine.node_name) else {
+    let Some(node) = server.object("Node", &machine.node_name) else {
         return;
     };
     if node["spec"]["providerID"] != machine.id.as_str() {
@@ -213,7 +209,20 @@ async fn end_batches(server: ApiServer, mut changes: UnboundedReceiver<Change>) 
 }
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    // As [`Value::pointer`] reads it, which allocates for every part of the way.
+    let mut found = object;
+    for part in pointer.split('/').skip(1) {
+        let next = match (found, part.contains('~')) {
+            (Value::Array(items), _) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
+            (_, false) => found.get(part),
+            (_, true) => found.get(part.replace("~1", "/").replace("~0", "~")),
+        };
+        match next {
+            Some(next) => found = next,
+            None => return "",
+        }
+    }
+    found.as_str().unwrap_or_default()
 }
 
 /// Whether an object has a condition that is True.

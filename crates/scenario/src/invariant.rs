@@ -7,7 +7,11 @@ mod budget;
 mod mirror;
 mod safety;
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use cloud_sim::Machine;
 use jiff::{SignedDuration, Timestamp};
@@ -24,7 +28,7 @@ use mirror::Mirror;
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Which rule: `I1` to `I9`, `L1` to `L3`.
+    /// Which rule: `I1` to `I10`, `L1` to `L4`.
     pub rule: &'static str,
     /// What was seen.
     pub what: String,
@@ -52,12 +56,40 @@ pub(crate) struct Checker {
     moved: Option<(Timestamp, String)>,
     /// Pods we asked to delete, by key.
     deletions: BTreeSet<String>,
+    /// When processes last renewed their lease, by the server's clock.
+    renewed: BTreeMap<String, Timestamp>,
 }
+
+/// How long a lease holds.
+const LEASE: SignedDuration = SignedDuration::from_secs(15);
+/// How long a process may take to heed what the cloud said about a machine.
+const HEEDED: SignedDuration = SignedDuration::from_secs(60);
 
 impl Checker {
     /// The autoscaler asks for the deletion of a pod.
     pub(crate) fn deletes_pod(&mut self, key: String) {
         self.deletions.insert(key);
+    }
+
+    /// A process asks for the lease, or renews it.
+    pub(crate) fn renews(&mut self, process: &str, now: Timestamp) {
+        self.renewed.insert(process.to_owned(), now);
+    }
+
+    /// I10: a process changes something while the lease is not its own.
+    pub(crate) fn acts(&mut self, process: &str, holder: Option<&str>, what: &str, now: Timestamp) {
+        let renewed = self.renewed.get(process);
+        let is_valid = renewed.is_some_and(|at| now.duration_since(*at) <= LEASE);
+        let why = match holder {
+            Some(holder) if holder == process && is_valid => return,
+            Some(holder) if holder == process => "whose lease has expired".to_owned(),
+            Some(holder) => format!("while {holder} leads"),
+            None => "while nobody leads".to_owned(),
+        };
+        self.found.insert(Violation {
+            rule: "I10",
+            what: format!("{process} asks for {what} {why}"),
+        });
     }
 
     /// What users change on purpose makes moves legitimate again.
@@ -75,7 +107,9 @@ impl Checker {
             found.extend(orphaned(&change.object, world));
         }
         if plural == "nodeclaims" {
-            found.extend(safety::replaced_first(&self.mirror, change));
+            let early = safety::replaced_first(&self.mirror, change, now);
+            // A machine that the cloud takes or has lost goes whether it is replaced or not.
+            found.extend(early.filter(|_| has_machine(&change.object, world)));
         }
         if matches!(plural, "nodes" | "nodeclaims") && change.event != Event::Modified {
             self.moved = Some((now, format!("{plural} {}", text(&change.object, "/metadata/name"))));
@@ -85,6 +119,7 @@ impl Checker {
             found.extend(safety::within_limits(&self.mirror));
             found.extend(safety::within_budgets(&self.mirror, change, now));
             found.extend(safety::no_churn(&mut self.mirror, change, now));
+            found.extend(safety::no_double_promise(&mut self.mirror, change, now));
         }
         if plural == "nodes" && change.event == Event::Added {
             found.extend(safety::no_runaway(&self.mirror));
@@ -96,11 +131,12 @@ impl Checker {
     pub(crate) fn look(&mut self, world: &World) {
         let now = world.clock.now();
         self.found.extend(leaks(
-            &world.server.list("NodeClaim"),
+            &world.server.objects("NodeClaim"),
             &world.region.machines(),
             now,
             LEAK,
         ));
+        self.found.extend(unheeded(world, now));
         for double in world.region.doubles() {
             self.found.insert(Violation {
                 rule: "I5",
@@ -112,7 +148,7 @@ impl Checker {
     /// Looks at how it ended, after nothing went wrong for a while.
     pub(crate) fn end(&mut self, world: &World, is_still: bool) {
         let now = world.clock.now();
-        let claims = world.server.list("NodeClaim");
+        let claims = world.server.objects("NodeClaim");
         self.look(world);
         self.found.extend(leaks(
             &claims,
@@ -122,7 +158,7 @@ impl Checker {
         ));
         self.found.extend(claims.iter().filter_map(|claim| stuck(claim, now)));
         self.found
-            .extend(ghosts(&world.server.list("Node"), &world.region.machines()));
+            .extend(ghosts(&world.server.objects("Node"), &world.region.machines()));
         self.found
             .extend(unexplained(world).map(|what| Violation { rule: "L1", what }));
         if let Some((at, what)) = self.moved.take().filter(|_| is_still)
@@ -139,7 +175,7 @@ impl Checker {
 }
 
 /// I1: machines that no claim knows.
-fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDuration) -> Vec<Violation> {
+fn leaks(claims: &[Arc<Value>], machines: &[Machine], now: Timestamp, grace: SignedDuration) -> Vec<Violation> {
     let known: BTreeSet<&str> = claims.iter().map(|claim| text(claim, "/metadata/uid")).collect();
     let is_leaked = |machine: &&Machine| {
         let is_old = now.duration_since(machine.launched_at) > grace;
@@ -157,10 +193,35 @@ fn leaks(claims: &[Value], machines: &[Machine], now: Timestamp, grace: SignedDu
         .collect()
 }
 
+/// L4: the cloud has said that it will take a machine, and its claim stays.
+fn unheeded(world: &World, now: Timestamp) -> Vec<Violation> {
+    let notices = world.region.notices();
+    if notices.is_empty() {
+        return Vec::new();
+    }
+    let claims = world.server.list("NodeClaim");
+    let is_staying = |uid: &str| {
+        let claim = claims.iter().find(|claim| text(claim, "/metadata/uid") == uid);
+        // What was not recorded as launched cannot be known by its machine.
+        claim.is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null() && holds(claim, "Registered"))
+    };
+    let late = notices.into_iter().filter(|(machine, since)| {
+        now.duration_since(*since) >= HEEDED && is_staying(&machine.claim_uid().to_string())
+    });
+    late.map(|(machine, since)| Violation {
+        rule: "L4",
+        what: format!(
+            "NodeClaim {} stays, although its machine will be taken, as was said at {since}",
+            machine.claim
+        ),
+    })
+    .collect()
+}
+
 /// L3: nodes that count as ready and have no machine.
-fn ghosts(nodes: &[Value], machines: &[Machine]) -> Vec<Violation> {
+fn ghosts(nodes: &[Arc<Value>], machines: &[Machine]) -> Vec<Violation> {
     let there: BTreeSet<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
-    let is_ghost = |node: &&Value| holds(node, "Ready") && !there.contains(text(node, "/spec/providerID"));
+    let is_ghost = |node: &&Arc<Value>| holds(node, "Ready") && !there.contains(text(node, "/spec/providerID"));
     let ghosts = nodes.iter().filter(is_ghost);
     ghosts
         .map(|node| Violation {
@@ -185,6 +246,15 @@ fn orphaned(claim: &Value, world: &World) -> Option<Violation> {
             left.id
         ),
     })
+}
+
+/// Whether a claim's machine is there to stay.
+fn has_machine(claim: &Value, world: &World) -> bool {
+    let id = text(claim, "/status/providerID");
+    let machines = world.region.machines();
+    machines
+        .iter()
+        .any(|machine| machine.is_staying() && machine.id.as_str() == id)
 }
 
 /// L3: a claim that is going for long and does not say what it waits for.

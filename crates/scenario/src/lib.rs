@@ -6,6 +6,7 @@
 
 mod action;
 mod book;
+mod caller;
 mod expectation;
 mod fault;
 mod file;
@@ -30,9 +31,9 @@ pub use invariant::Violation;
 pub use objects::{Pool, Spread, Workload, node_class};
 pub use pace::{Pace, on_paced_time, on_virtual_time};
 pub use play::{Outcome, Play, furnish, play, tell};
-pub use prefill::prefill;
-pub use process::{Life, Wrap};
-pub use shrink::shrink;
+pub use prefill::{Fullness, prefill};
+pub use process::{Life, NAMESPACE, Wrap};
+pub use shrink::{saved, shrink};
 pub use tally::Tally;
 pub use witness::Witness;
 pub use world::{Setup, World};

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use crate::{
     Flaw, Life, Profile, Scenario, Setup, Strike, Tally, Witness, World,
     expectation::{Expectation, Scene, When},
-    fault::{Engine, FaultLine, Point},
+    fault::{Engine, FaultLine, Kind as FaultKind, Point},
     objects::node_class,
-    prefill,
+    prefill::{Fullness, prefill},
     process::Wrap,
 };
 
@@ -45,6 +45,10 @@ pub struct Outcome {
     pub deaths: usize,
     /// Everything that happened, if it was asked for.
     pub log: String,
+    /// How many processes elected a leader; none: one that asked nobody.
+    pub replicas: Option<u8>,
+    /// What went wrong for a while, instead of striking requests one by one.
+    pub lasting: Vec<FaultLine>,
 }
 
 /// Something that is due in a story.
@@ -71,10 +75,13 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         .as_deref()
         .or(Some(&*scenario.strikes).filter(|strikes| !strikes.is_empty()));
     let engine = Engine::new(how.seed, strikes);
-    engine.install(&world, witness.listener());
+    engine.install(&world, witness.listener(&world));
     furnish(scenario, &world).map_err(|error| flaw("manifests", error))?;
     let mut lines = scenario.faults.clone();
     lines.extend(how.profile.lines(lasts));
+    let contest = how.profile.contest(how.seed, lasts);
+    let replicas = scenario.replicas.or(contest.as_ref().map(|_| 2));
+    lines.extend(contest.into_iter().flatten());
     let expectations: Vec<Expectation> = scenario
         .expect
         .iter()
@@ -82,11 +89,16 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         .collect();
     let mut told = Story {
         timeline: timeline(scenario, &lines, &expectations),
-        lines,
+        lines: lines.clone(),
         lasts,
         is_still: false,
         failures: Vec::new(),
-        life: Life::begin_with(&world, how.wrap.clone()),
+        life: Life::begin_with(
+            &world,
+            how.wrap.clone(),
+            usize::from(replicas.unwrap_or(0)),
+            replicas.map(|_| witness.caller(&world)),
+        ),
     };
     tokio::select! {
         biased;
@@ -94,6 +106,9 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         () = told.play(&world, &witness, &engine) => {}
     }
     told.close(&world, &witness, &expectations);
+    if let Some(flight) = &world.flight {
+        flight.finish();
+    }
     Ok(Outcome {
         failures: told.failures,
         strikes: engine.struck(),
@@ -102,6 +117,8 @@ pub async fn play(scenario: &Scenario, how: &Play) -> Result<Outcome, Flaw> {
         spent_picos: world.region.bill().spent_picos,
         deaths: told.life.deaths,
         log: witness.take_log(),
+        replicas,
+        lasting: lines.into_iter().filter(|line| line.kind.is_lasting()).collect(),
     })
 }
 
@@ -152,7 +169,7 @@ pub fn furnish(scenario: &Scenario, world: &World) -> Result<(), String> {
             .map_err(|failure| format!("{name}: {}", failure.message))?;
     }
     if let (Some(filled), Some(pool)) = (&scenario.filled, scenario.pools.first()) {
-        prefill(world, pool, filled.nodes, filled.pods).map_err(|error| error.to_string())?;
+        prefill(world, pool, filled.nodes, filled.pods, Fullness::Spare).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -219,6 +236,8 @@ impl Story<'_> {
                     };
                     let on: Vec<FaultLine> = self.lines.iter().filter(is_on).cloned().collect();
                     witness.disturbed();
+                    self.life
+                        .stand_still(on.iter().any(|line| line.kind == FaultKind::Pause), world);
                     engine.set(on, world);
                 }
                 Due::Judge(expectation) => {

@@ -1,8 +1,11 @@
 //! A cluster that has been running for a while: nodes, claims and pods that were there before the story began.
 
+use std::sync::Arc;
+
 use cloud::{CloudError, LaunchToken};
+use cloud_sim::Machine;
 use jiff::Timestamp;
-use model::object::NodeClaim;
+use model::{object::NodeClaim, resources::ResourceList};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,11 +15,20 @@ use crate::{
     objects::{KEEPER, Pool},
 };
 
-/// The biggest machine a prefilled node should be, in pods of a core each.
+/// Who runs on the nodes.
 const WORKLOAD: &str = "resident";
 
+/// How large the pods are that run on the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fullness {
+    /// A quarter of a core and 512Mi: there may be room to spare, and consolidation will make use of it.
+    Spare,
+    /// As large as their node allows, so that there is nothing to gain.
+    Full,
+}
+
 /// Fills a pool with nodes, and the nodes evenly with pods of a workload. The pool must be there.
-pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64) -> Result<(), CloudError> {
+pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64, fullness: Fullness) -> Result<(), CloudError> {
     let source = world.region.market().source();
     let manifest = pool.manifest(source);
     let each = pods.div_ceil(nodes.max(1));
@@ -28,7 +40,7 @@ pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64) -> Result<(), 
         ..Workload::default()
     };
     let made = workload.manifests(KEEPER).into_iter().next().unwrap_or_default();
-    let keeper = world
+    let mut keeper = world
         .server
         .create(made)
         .map_err(|failure| CloudError::Other(failure.message))?;
@@ -36,12 +48,33 @@ pub fn prefill(world: &World, pool: &Pool, nodes: u64, pods: u64) -> Result<(), 
     for number in 0..nodes {
         let on_it = left.min(each);
         left -= on_it;
-        let node = add_node(world, &manifest, number, each)?;
+        let machine = add_node(world, &manifest, number, each)?;
+        if number == 0 && fullness == Fullness::Full {
+            let share = share(&machine.allocatable, each);
+            let size = |set: &mut Value| {
+                set["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = share;
+            };
+            let key = format!("default/{WORKLOAD}");
+            let sized = world.server.update(KEEPER, &key, size);
+            keeper = sized.map_err(|failure| other(&failure.message))?;
+        }
         for _ in 0..on_it {
-            let _ = world.server.create(pod(&keeper, &node, world.server.now()));
+            let _ = world
+                .server
+                .create(pod(&keeper, &machine.node_name, world.server.now()));
         }
     }
     Ok(())
+}
+
+/// What each of so many pods may ask for on a machine.
+fn share(allocatable: &ResourceList, pods: u64) -> Value {
+    let of = |amount: i64| u64::try_from(amount).unwrap_or(0) * 97 / 100 / pods.max(1);
+    let (cpu, memory) = (
+        allocatable.amount("cpu").milli_value(),
+        allocatable.amount("memory").value(),
+    );
+    json!({"cpu": format!("{}m", of(cpu)), "memory": format!("{}Mi", of(memory) >> 20)})
 }
 
 fn other(error: &impl ToString) -> CloudError {
@@ -49,7 +82,7 @@ fn other(error: &impl ToString) -> CloudError {
 }
 
 /// A claim, its machine and its node, as they are once all is done.
-fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<String, CloudError> {
+fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<Arc<Machine>, CloudError> {
     let now = world.server.now();
     let template = &pool["spec"]["template"]["spec"];
     let name = text(pool, "/metadata/name");
@@ -71,7 +104,8 @@ fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<Strin
             "expireAfter": template["expireAfter"], "resources": {"requests": requests}},
     });
     let created = world.server.create(claim).map_err(|failure| other(&failure.message))?;
-    let wanted = NodeClaim::deserialize(&fitting(world, created.clone(), pods)).map_err(|error| other(&error))?;
+    let wanted =
+        NodeClaim::deserialize(&fitting(world, Value::clone(&created), pods)).map_err(|error| other(&error))?;
     let token = LaunchToken {
         claim: wanted.metadata.uid.clone(),
         attempt: 1,
@@ -99,7 +133,7 @@ fn add_node(world: &World, pool: &Value, number: u64, pods: u64) -> Result<Strin
             "conditions": conditions,
         });
     });
-    Ok(machine.node_name.clone())
+    Ok(machine)
 }
 
 const FINALIZER: &str = "karpenter.sh/termination";
@@ -107,7 +141,7 @@ const FINALIZER: &str = "karpenter.sh/termination";
 /// The claim with types that hold so many pods, as a plan would name them.
 fn fitting(world: &World, mut claim: Value, pods: u64) -> Value {
     let (cpu, memory) = (250 * pods, 512 * pods);
-    let fits = |resources: &model::resources::ResourceList| {
+    let fits = |resources: &ResourceList| {
         u64::try_from(resources.amount("cpu").milli_value()).unwrap_or(0) >= cpu + 200
             && u64::try_from(resources.amount("memory").value()).unwrap_or(0) >= (memory + 1024) << 20
             && u64::try_from(resources.amount("pods").value()).unwrap_or(0) >= pods + 5

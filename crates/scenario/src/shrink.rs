@@ -19,6 +19,18 @@ pub fn shrink(scenario: &Scenario, how: &Play, failed: &Outcome, tries: usize) -
     smallest(failed.strikes.clone(), tries, fails)
 }
 
+/// A failure as a scenario that fails in the same way: with exactly these strikes, and what lasted for a while.
+pub fn saved(scenario: &Scenario, how: &Play, failed: &Outcome, strikes: Vec<Strike>) -> Scenario {
+    Scenario {
+        about: format!("Failed: {}", failed.failures.join("; ")),
+        seed: Some(how.seed),
+        replicas: failed.replicas,
+        faults: failed.lasting.clone(),
+        strikes,
+        ..scenario.clone()
+    }
+}
+
 /// Which rule or sentence was broken first.
 fn first_word(outcome: &Outcome) -> Option<String> {
     let first = outcome.failures.first()?;

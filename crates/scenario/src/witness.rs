@@ -10,7 +10,14 @@ use jiff::Timestamp;
 use simulator::{Change, Event, RequestFacts, Verb};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::{Tally, Violation, World, fault::Listen, ground::key, invariant::Checker};
+use crate::{
+    Tally, Violation, World,
+    caller::Called,
+    fault::Listen,
+    ground::key,
+    invariant::Checker,
+    process::{holder_at, process_of},
+};
 
 /// A witness, until it is dropped.
 pub struct Witness {
@@ -37,13 +44,38 @@ impl Witness {
     }
 
     /// Hears of the requests of the autoscaler.
-    pub(crate) fn listener(&self) -> Listen {
+    pub(crate) fn listener(&self, world: &World) -> Listen {
         let seen = Arc::clone(&self.seen);
+        let (server, clock, settings) = (world.server.clone(), world.clock.clone(), Arc::clone(&world.settings));
         Arc::new(move |facts: &RequestFacts| {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if facts.resource.plural == "pods" && facts.verb == Verb::Delete {
                 seen.checker.deletes_pod(format!("{}/{}", facts.namespace, facts.name));
             }
+            let Some(process) = process_of(&facts.agent).filter(|_| facts.write.is_some()) else {
+                return;
+            };
+            match facts.resource.plural.as_str() {
+                "leases" => seen.checker.renews(process, clock.now()),
+                // Events only tell.
+                "events" => {}
+                plural => {
+                    let what = format!("{:?} {plural} {}", facts.verb, facts.name);
+                    let holder = holder_at(&server, &settings);
+                    seen.checker.acts(process, holder.as_deref(), &what, clock.now());
+                }
+            }
+        })
+    }
+
+    /// Hears of what processes that elect a leader ask of the cloud.
+    pub(crate) fn caller(&self, world: &World) -> Called {
+        let seen = Arc::clone(&self.seen);
+        let (server, clock, settings) = (world.server.clone(), world.clock.clone(), Arc::clone(&world.settings));
+        Arc::new(move |process: &str, what: &str| {
+            let holder = holder_at(&server, &settings);
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.checker.acts(process, holder.as_deref(), what, clock.now());
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -10,13 +11,14 @@ use std::{
 
 use catalogue::{Damaged, Source};
 use cloud_sim::{Market, Region, Rules};
+use controllers::flight::Flight;
 use jiff::{SignedDuration, Timestamp};
 use runtime::{Clock, Metrics, Settings};
 use serde_json::json;
 use simulator::{ApiServer, Resource, Running, Standins};
 use tokio::task::JoinSet;
 
-use crate::{ground, objects::KEEPER};
+use crate::{ground, objects::KEEPER, process::Dead};
 
 /// How a world is made.
 #[derive(Debug, Clone)]
@@ -44,12 +46,16 @@ pub struct World {
     /// The autoscaler's own time.
     pub(crate) ours: Clock,
     ahead: Arc<AtomicI64>,
+    /// Processes that faults have killed, and that nobody has buried yet.
+    pub(crate) dead: Dead,
     /// The kind that keeps the pods of workloads here: a Deployment's roll-outs cost time that stories do not need.
     pub keeper: &'static str,
     /// How the autoscaler runs.
     pub settings: Arc<Settings>,
     /// What all its processes count together.
     pub metrics: Arc<Metrics>,
+    /// Where its processes record what they decide on, if they do.
+    pub flight: Option<Arc<Flight>>,
     _standins: Running,
     _ground: JoinSet<()>,
 }
@@ -87,15 +93,32 @@ impl World {
             clock,
             ours,
             ahead,
+            dead: Dead::default(),
             keeper: if setup.is_checked { "Deployment" } else { KEEPER },
             settings: Arc::new(setup.settings.clone()),
             metrics: Arc::default(),
+            flight: flight(&setup.settings),
         })
     }
 
     /// From now on, the autoscaler's clock is ahead of everybody else's, or behind.
     pub fn set_clock_ahead(&self, seconds: i64) {
         self.ahead.store(seconds, Ordering::Relaxed);
+    }
+}
+
+/// The flight recorder that the settings ask for. A story goes on without one that cannot be started, and says so.
+fn flight(settings: &Settings) -> Option<Arc<Flight>> {
+    let path = settings.flight_recorder.as_str();
+    if path.is_empty() {
+        return None;
+    }
+    match Flight::start(Path::new(path)) {
+        Ok(flight) => Some(Arc::new(flight)),
+        Err(error) => {
+            eprintln!("--flight-recorder {path:?} cannot be written: {error}");
+            None
+        }
     }
 }
 

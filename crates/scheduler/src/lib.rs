@@ -16,8 +16,17 @@ pub mod plugin;
 pub mod rehearsal;
 mod topology;
 
+use model::{plan::Plan, snapshot::Snapshot};
+
 pub use class::ClassId;
 pub use cluster::{Cluster, NodeId, Refusal, Spreading};
 pub use judge::{Doubt, Place, Reason, Rule, Verdict, Violation, examine, judge};
 pub use node::SchedNode;
 pub use plugin::Plugin;
+
+/// The nodes that the claims of a plan are expected to become, in the plan's order. A claim that cannot be launched becomes
+/// a node without room.
+pub fn expected_nodes(snapshot: &Snapshot, plan: &Plan) -> Vec<SchedNode> {
+    let nodes = judge::expected_nodes(snapshot, plan).into_iter();
+    nodes.map(|node| node.sched_node).collect()
+}

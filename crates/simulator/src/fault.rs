@@ -41,6 +41,8 @@ pub struct RequestFacts {
     pub name: String,
     /// Empty where there is none.
     pub subresource: String,
+    /// Who asks, as they name themselves.
+    pub agent: String,
 }
 
 /// What goes wrong.
@@ -50,6 +52,8 @@ pub enum Fault {
     None,
     /// It is refused with this code, and nothing changes.
     Fail(u16),
+    /// It never arrives: the connection cannot be made.
+    Unreachable,
     /// It is served, but the answer never arrives: the connection breaks.
     LoseAnswer,
     /// It is served this much later, also if whoever asked is dead by then.

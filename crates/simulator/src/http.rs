@@ -57,11 +57,17 @@ async fn answer(mut line: Line, request: Request<Incoming>) -> Result<Response<R
         return Ok(broken("the request ended before its body did"));
     };
     let request = Request::from_parts(head, Body::from(body.to_bytes()));
-    match line.call(request).await {
-        Ok(response) if takes_gzip => Ok(compressed(response)),
-        Ok(response) => Ok(response),
-        Err(error) => Ok(broken(&error.to_string())),
+    let date = line.date();
+    let mut response = match line.call(request).await {
+        Ok(response) if takes_gzip => compressed(response),
+        Ok(response) => response,
+        Err(error) => broken(&error.to_string()),
+    };
+    // Objects have the times of the cluster, which need not be those of the wall.
+    if let Ok(date) = HeaderValue::from_str(&date) {
+        response.headers_mut().insert(header::DATE, date);
     }
+    Ok(response)
 }
 
 fn broken(why: &str) -> Response<Reply> {

@@ -5,6 +5,7 @@
 //! test saw once it sees again.
 
 mod address;
+mod admission;
 mod apply;
 mod builtin;
 mod complete;
@@ -31,6 +32,7 @@ mod watch;
 mod write;
 
 pub use address::Resource;
+pub use admission::{Admission, Objection};
 pub use failure::Failure;
 pub use fault::{Fault, RequestFacts, Verb};
 pub use request::Logged;

@@ -82,7 +82,7 @@ impl ApiServer {
         }
     }
 
-    /// What goes wrong from now on. The hook must not use the server.
+    /// What goes wrong from now on. The hook may look at the server and must not change it.
     pub fn set_faults(&self, faults: impl FnMut(&RequestFacts) -> Fault + Send + 'static) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(faults));
     }
@@ -150,7 +150,7 @@ impl ApiServer {
     }
 
     /// Creates an object as it is given, status and all. A pod without a namespace is put into `default`.
-    pub fn create(&self, object: Value) -> Result<Value, Failure> {
+    pub fn create(&self, object: Value) -> Result<Arc<Value>, Failure> {
         let now = self.now();
         let mut state = self.lock();
         let api_version = object["apiVersion"].as_str().unwrap_or("v1").to_owned();
@@ -165,8 +165,7 @@ impl ApiServer {
         };
         let namespace = namespace.to_owned();
         let named = (&resource, api_version.as_str());
-        let created = write::create(&mut state.store, named, &namespace, object, Origin::Test, now)?;
-        Ok((*created).clone())
+        write::create(&mut state.store, named, &namespace, object, Origin::Test, now)
     }
 
     /// An object: of a kind as in its manifest, `namespace/name` or `name`.
@@ -177,6 +176,13 @@ impl ApiServer {
         found.map(|object| (**object).clone())
     }
 
+    /// An object as the store holds it: looking costs nothing.
+    pub fn object(&self, kind: &str, key: &str) -> Option<Arc<Value>> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        state.store.find(&resource, &split(key)).cloned()
+    }
+
     /// All objects of a kind, by namespace and name.
     pub fn list(&self, kind: &str) -> Vec<Value> {
         let state = self.lock();
@@ -184,15 +190,21 @@ impl ApiServer {
         state.store.all(&resource).map(|object| (**object).clone()).collect()
     }
 
+    /// All objects of a kind, by namespace and name, as the store holds them: looking costs nothing.
+    pub fn objects(&self, kind: &str) -> Vec<Arc<Value>> {
+        let state = self.lock();
+        let resource = state.store.kinds.resource(None, kind);
+        state.store.all(&resource).cloned().collect()
+    }
+
     /// Changes an object, status and all.
-    pub fn update(&self, kind: &str, key: &str, change: impl FnOnce(&mut Value)) -> Result<Value, Failure> {
+    pub fn update(&self, kind: &str, key: &str, change: impl FnOnce(&mut Value)) -> Result<Arc<Value>, Failure> {
         let mut state = self.lock();
         let resource = state.store.kinds.resource(None, kind);
         let key = split(key);
         let mut wanted = (**state.store.get(&resource, &key)?).clone();
         change(&mut wanted);
-        let updated = write::update(&mut state.store, &resource, &key, Part::Whole, wanted)?;
-        Ok((*updated).clone())
+        write::update(&mut state.store, &resource, &key, Part::Whole, wanted)
     }
 
     /// Deletes an object as a user would: finalizers and grace are respected.
@@ -225,6 +237,11 @@ impl ApiServer {
         self.lock().store.all(resource).cloned().collect()
     }
 
+    /// An object as it is now.
+    pub(crate) fn current(&self, resource: &Resource, key: &Key) -> Option<Arc<Value>> {
+        self.lock().store.find(resource, key).cloned()
+    }
+
     pub(crate) fn all_of(&self, group: &str, kind: &str) -> Vec<Arc<Value>> {
         let resource = self.lock().store.kinds.resource(Some(group), kind);
         self.all(&resource)
@@ -244,7 +261,7 @@ impl ApiServer {
     }
 
     /// Counts a request, and asks what goes wrong with it.
-    fn judge(&self, request: &request::Request) -> Fault {
+    fn judge(&self, head: &Parts, request: &request::Request) -> Fault {
         let facts = {
             let mut state = self.lock();
             state.requests += 1;
@@ -257,6 +274,7 @@ impl ApiServer {
                 namespace: request.address.namespace.clone().unwrap_or_default(),
                 name: request.address.name.clone().unwrap_or_default(),
                 subresource: request.address.subresource.clone().unwrap_or_default(),
+                agent: agent(head).to_owned(),
             }
         };
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -279,11 +297,14 @@ impl ApiServer {
             Ok(request) => request,
             Err(failure) => return Some(Ok(refusal(&failure))),
         };
-        let fault = self.judge(&request);
+        let fault = self.judge(&head, &request);
         match fault {
             Fault::Fail(code) => {
                 self.note(&head, request.verb, code);
                 return Some(Ok(refusal(&Failure::injected(code))));
+            }
+            Fault::Unreachable => {
+                return Some(Err(std::io::Error::other("network is unreachable (injected fault)")));
             }
             Fault::CrashBefore => {
                 line.die();
@@ -327,16 +348,21 @@ impl ApiServer {
     }
 
     fn note(&self, head: &Parts, verb: Verb, code: u16) {
-        let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
         let logged = Logged {
             at: self.now(),
-            user_agent: agent.unwrap_or_default().to_owned(),
+            user_agent: agent(head).to_owned(),
             verb,
             path: head.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
             code,
         };
         self.lock().log.push(logged);
     }
+}
+
+/// Who asks.
+fn agent(head: &Parts) -> &str {
+    let agent = head.headers.get("user-agent").and_then(|value| value.to_str().ok());
+    agent.unwrap_or_default()
 }
 
 fn split(key: &str) -> Key {
@@ -353,6 +379,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// The server's time as answers write it.
+    pub(crate) fn date(&self) -> String {
+        let now = self.server.now().to_zoned(jiff::tz::TimeZone::UTC);
+        now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     fn die(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
         self.server.crash.notify_one();

@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinSet};
 
 use self::lifecycle::Silent;
-use crate::{ApiServer, Change, Resource};
+use crate::{ApiServer, Change, Resource, address::Key};
 
 /// Who stands in for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,11 +218,30 @@ fn pods() -> Resource {
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    // As [`Value::pointer`] reads it, which allocates for every part of the way.
+    let mut found = object;
+    for part in pointer.split('/').skip(1) {
+        let next = match (found, part.contains('~')) {
+            (Value::Array(items), _) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
+            (_, false) => found.get(part),
+            (_, true) => found.get(part.replace("~1", "/").replace("~0", "~")),
+        };
+        match next {
+            Some(next) => found = next,
+            None => return "",
+        }
+    }
+    found.as_str().unwrap_or_default()
 }
 
 fn is_deleting(object: &Value) -> bool {
     !text(object, "/metadata/deletionTimestamp").is_empty()
+}
+
+/// As the store names it.
+fn place(object: &Value) -> Key {
+    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    (namespace.to_owned(), name.to_owned())
 }
 
 /// As the server's direct access names it.

@@ -48,6 +48,18 @@ impl<T: Object> Transition<T> {
     }
 }
 
+/// Somebody for whom all kinds are alike.
+pub trait Visitor {
+    /// What comes of it.
+    type Answer;
+
+    /// Sees a change of an object.
+    fn object<T: Object>(self, change: &Transition<T>) -> Self::Answer;
+
+    /// Sees a change of a node class.
+    fn node_class(self, change: &Transition<NodeClass>) -> Self::Answer;
+}
+
 macro_rules! changes {
     ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
         /// What an event changed.
@@ -56,6 +68,16 @@ macro_rules! changes {
             $($(#[$doc])* $kind(Transition<model::object::$kind>),)*
             /// A node class of any provider.
             NodeClass(Transition<NodeClass>),
+        }
+
+        impl Change {
+            /// Shows the change to somebody for whom all kinds are alike.
+            pub fn show<V: Visitor>(&self, visitor: V) -> V::Answer {
+                match self {
+                    $(Self::$kind(transition) => visitor.object(transition),)*
+                    Self::NodeClass(transition) => visitor.node_class(transition),
+                }
+            }
         }
     };
 }

@@ -19,7 +19,7 @@ mod state;
 mod store;
 mod usage;
 
-pub use change::{Change, Transition};
+pub use change::{Change, Transition, Visitor};
 pub use ledger::{Excess, LimitExceeded, Reservation};
 pub use listing::Wait;
 pub use marks::nomination_window;

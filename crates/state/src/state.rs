@@ -8,10 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
+    digest::{of_catalog, of_settings, of_version},
     object::{
         Node, NodeClaim, NodeClass, NodeClassReference, Object, ObjectKey, Pod, ResourceVersion, VolumeAttachment,
     },
-    snapshot::{Catalog, Objects, Settings, Snapshot, Title},
+    snapshot::{Catalog, Inputs, Objects, Settings, Snapshot, Title},
 };
 
 use crate::{
@@ -111,6 +112,8 @@ macro_rules! state {
             are_node_classes_listed: bool,
             settings: Arc<Settings>,
             catalog: Arc<Catalog>,
+            /// The numbers of settings and catalogue, once somebody has asked.
+            digests: Option<(u64, u64)>,
             pub(crate) waits: Waits,
             pub(crate) machines: Machines,
             pub(crate) ledger: Ledger,
@@ -143,6 +146,20 @@ macro_rules! state {
                 };
                 let title = Title { name: "live".to_owned(), taken_at: now, origin: "watch".to_owned() };
                 Snapshot::sharing(title, Arc::clone(&self.settings), objects, Arc::clone(&self.catalog))
+            }
+
+            /// What a decision would be made on now, as numbers. Costs the same whatever the cluster's size.
+            pub fn inputs(&mut self) -> Inputs {
+                let (settings, catalog) = *self
+                    .digests
+                    .get_or_insert_with(|| (of_settings(&self.settings), of_catalog(&self.catalog)));
+                let classes = self.node_classes.values().map(|class| of_version(&class.metadata));
+                let classes = classes.fold(0, u64::wrapping_add);
+                let versions = vec![
+                    $((model::object::$kind::KIND, self.$field.versions()),)*
+                    ("NodeClass", classes),
+                ];
+                Inputs::of(settings, catalog, versions)
             }
 
             /// Lets go of what is only kept for news that is late. To be called about once a minute: what is gone is
@@ -227,6 +244,12 @@ impl State {
     /// What the cloud offers, from now on.
     pub fn set_catalog(&mut self, catalog: Catalog) {
         self.catalog = Arc::new(catalog);
+        self.digests = None;
+    }
+
+    /// What the cloud offers, to hold on to.
+    pub fn shared_catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
     }
 
     /// What the cloud offers.

@@ -87,14 +87,15 @@ impl Controller for DeletionCost {
         if changed == *self.last.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Next::After(EVERY));
         }
-        let seen = facts::seen(cluster, &Memory::default(), None);
+        let memory = Memory::default();
+        let (seen, warm) = (facts::seen(cluster, &memory, None), memory.warm());
         let objects = seen.snapshot.objects();
         if objects.nodes.iter().next().is_none() && objects.node_claims.iter().next().is_none() {
             return Ok(Next::After(EVERY));
         }
         let costs = cluster
             .engine()
-            .run(move || disruption::deletion_costs(&seen.snapshot, &seen.facts, now))
+            .run(move || warm.deletion_costs(&seen.snapshot, &seen.facts, now))
             .await?;
         Self::show(cluster, &costs);
         for cost in costs.pods {

@@ -12,7 +12,6 @@ use state::State;
 
 use super::{
     memory::{Memory, Waiting},
-    pause,
     repair::Policies,
 };
 use crate::{
@@ -23,6 +22,9 @@ use crate::{
 /// What a decision is made on.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
+    /// The cluster as it is.
+    pub(super) whole: Snapshot,
+    /// The cluster as it is decided on.
     pub(super) snapshot: Snapshot,
     pub(super) facts: Facts,
     /// How many pools are paused.
@@ -62,22 +64,15 @@ impl Seen {
 
 /// The cluster now. Claims on their way count as machines that are not up yet; pools of somebody else's do not count.
 pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policies>) -> Seen {
-    let now = cluster.now();
-    let snapshot = cluster.snapshot();
-    let theirs: Vec<ObjectKey> = snapshot
-        .objects()
-        .node_pools
-        .iter()
-        .filter(|pool| !is_managed(pool, cluster))
-        .map(|pool| pool.metadata.key())
-        .collect();
-    let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
-    let (snapshot, paused) = pause::held(&in_flight::counted(&snapshot), now);
+    let whole = cluster.snapshot();
+    let now = whole.taken_at();
+    let (snapshot, paused) = seen_of(&whole, theirs(&whole, cluster), now);
     let mut facts = cluster.note(|state| of_state(state, now));
     facts.queued = memory.queued();
     facts.expected = memory.expected();
-    facts.pool_costs = disruption::tracked_costs(&snapshot);
+    facts.pool_costs = memory.warm().tracked_costs(&snapshot);
     facts.settled_at = memory.settled_at();
+    facts.constrained = memory.constrained();
     facts.rotation = memory.rotation();
     facts.past_moves = memory.past_moves();
     facts.failed_replacements = memory.failures(now);
@@ -86,11 +81,27 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
         facts.repairs = repairs(&snapshot, policies, memory, now);
     }
     Seen {
+        whole,
         snapshot,
         facts,
         paused,
         now,
     }
+}
+
+/// The pools of somebody else's.
+pub(super) fn theirs(snapshot: &Snapshot, cluster: &Cluster) -> Vec<ObjectKey> {
+    let pools = snapshot.objects().node_pools.iter();
+    pools
+        .filter(|pool| !is_managed(pool, cluster))
+        .map(|pool| pool.metadata.key())
+        .collect()
+}
+
+/// The snapshot as a decision sees it, and how many pools are paused.
+pub(super) fn seen_of(snapshot: &Snapshot, theirs: Vec<ObjectKey>, now: Timestamp) -> (Snapshot, usize) {
+    let snapshot = snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(theirs));
+    disruption::paused(&in_flight::counted(&snapshot), now)
 }
 
 fn of_state(state: &mut State, now: Timestamp) -> Facts {

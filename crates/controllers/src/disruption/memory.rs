@@ -6,8 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use disruption::{Command, Method, Pass, PastMove, Rotation};
+use disruption::{Command, Constrained, Method, Pass, PastMove, Rotation, Warm};
 use jiff::{SignedDuration, Timestamp};
+use ledger::Id;
 use model::object::{NodeClaimName, NodePoolName, Pod, ProviderId, Text, Uid};
 
 use super::repair::RebootHistory;
@@ -25,13 +26,18 @@ const PATIENCE: SignedDuration = SignedDuration::from_millis(80);
 
 /// What is remembered.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Inner>);
+pub(crate) struct Memory {
+    inner: Mutex<Inner>,
+    /// What decisions take over from each other.
+    warm: Arc<Warm>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     under_way: BTreeMap<Text, UnderWay>,
     waiting: Vec<Waiting>,
     settled_at: BTreeMap<Method, Timestamp>,
+    constrained: BTreeMap<Method, Constrained>,
     rotation: Rotation,
     past_moves: Vec<PastMove>,
     failures: BTreeMap<NodePoolName, Failures>,
@@ -44,6 +50,8 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
     pub(super) id: Text,
+    /// By what its record is known.
+    pub(super) decision: Id,
     pub(super) command: Command,
     pub(super) began: Timestamp,
     /// The claims that are to go, by name; a claim of the same name with another identity is somebody else.
@@ -94,7 +102,12 @@ impl Inner {
 
 impl Memory {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What decisions take over from each other.
+    pub(super) fn warm(&self) -> Arc<Warm> {
+        Arc::clone(&self.warm)
     }
 
     /// The machines of commands under way.
@@ -118,6 +131,12 @@ impl Memory {
 
     pub(super) fn get(&self, id: &str) -> Option<UnderWay> {
         self.lock().under_way.get(id).cloned()
+    }
+
+    /// Whether a decision is being carried out.
+    pub(super) fn carries(&self, decision: Id) -> bool {
+        let inner = self.lock();
+        inner.under_way.values().any(|under_way| under_way.decision == decision)
     }
 
     /// Notes how far a command has come.
@@ -243,7 +262,14 @@ impl Memory {
             if let Some(at) = pass.settled {
                 inner.settled_at.insert(pass.method, at);
             }
+            if let Some(within) = &pass.constrained {
+                inner.constrained.insert(pass.method, within.clone());
+            }
         }
+    }
+
+    pub(super) fn constrained(&self) -> BTreeMap<Method, Constrained> {
+        self.lock().constrained.clone()
     }
 
     pub(super) fn settled_at(&self) -> BTreeMap<Method, Timestamp> {
@@ -298,6 +324,7 @@ mod tests {
         };
         UnderWay {
             id: id.into(),
+            decision: Id::of("replace", [id]),
             command,
             began: at(0),
             leaving: [("old".into(), "u".into())].into(),

@@ -21,6 +21,7 @@ use crate::{
     Cluster, Controller, Next, Problem,
     mutation::{self, Mutation},
     patch::Lock,
+    records,
 };
 
 /// How often a command that waits is looked at when nothing changes.
@@ -102,11 +103,13 @@ impl CommandQueue {
         let lost = self.memory.fail(&under_way.id, cluster.now());
         measure::failed(cluster.metrics(), &under_way.command, lost);
         tell::failed(&under_way.command, &under_way.id, why);
+        records::aborted(cluster, under_way.decision, &under_way.command, why);
     }
 
     fn succeed(&self, cluster: &Cluster, under_way: &UnderWay) {
         let moves = cluster.look(|state| past_moves(state, under_way));
         self.memory.succeed(&under_way.id, moves, cluster.now());
+        records::went_on(cluster, under_way.decision, "draining");
         tracing::debug!(command = %under_way.command.log_text(&under_way.id), "command succeeded");
     }
 }
@@ -150,7 +153,7 @@ async fn delete(cluster: &Cluster, under_way: &UnderWay, candidate: &Candidate) 
     };
     match cluster.delete::<NodeClaim>(&key, &options).await {
         Ok(()) => {
-            tell::terminating(cluster, &under_way.command, candidate);
+            tell::terminating(cluster, &under_way.command, candidate, under_way.decision);
             measure::disrupted(cluster, &under_way.command, candidate);
             Ok(())
         }
@@ -264,7 +267,8 @@ impl Controller for CommandQueue {
                 let (sight, claim) = look_at(cluster, &awaited.name).await?;
                 awaited.is_initialized = sight == Sight::Initialized;
                 if let Some(claim) = claim {
-                    tell::awaited(cluster, &under_way.command, &claim, awaited.is_initialized);
+                    let decision = under_way.decision;
+                    tell::awaited(cluster, &under_way.command, &claim, awaited.is_initialized, decision);
                 }
                 sights.push(sight);
             }

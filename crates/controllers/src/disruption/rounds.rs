@@ -11,10 +11,14 @@ use std::{
 
 use api::condition::names::nodeclaim::{CONSOLIDATABLE, DRIFTED, INITIALIZED};
 use async_trait::async_trait;
-use disruption::{Command, Consolidation, Method, Options, Reason, Round};
+use disruption::{Command, Consolidation, Method, Options, Reason, Round, Warm};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use model::object::{NodeClaim, NodePool, condition};
+use ledger::Id;
+use model::{
+    object::{NodeClaim, NodePool, ObjectKey, condition},
+    snapshot::Snapshot,
+};
 use runtime::{Settings, queue::Backoff, random::Random};
 use state::{Change, Kind, State, Transition};
 use tokio::time::Instant;
@@ -30,8 +34,10 @@ use super::{
 };
 use crate::{
     Cluster, Controller, Next, Problem, Work,
+    flight::{RoundGiven, Taped},
     mutation::{self, Mutation},
     provisioning::is_managed,
+    records::{self, id_of_move},
 };
 
 /// How often the loop looks when nothing was found.
@@ -90,19 +96,19 @@ fn after(method: Method) -> Asked {
     Asked::Only(Method::ALL.into_iter().filter(|other| *other > method).collect())
 }
 
-fn ask(asked: &Asked, seen: &Seen, options: &Options) -> Round {
+fn ask(asked: &Asked, seen: &Seen, options: &Options, warm: &Warm) -> Round {
     let Seen {
         snapshot, facts, now, ..
     } = seen;
     let Asked::Only(methods) = asked else {
-        return disruption::decide(snapshot, facts, options, *now);
+        return warm.decide(snapshot, facts, options, *now);
     };
     let mut round = Round {
         rotation: facts.rotation.clone(),
         ..Round::default()
     };
     for method in methods.iter().filter(|method| takes_part(**method, seen, options)) {
-        let mut pass = disruption::ask(*method, snapshot, facts, options, *now);
+        let mut pass = warm.ask(*method, snapshot, facts, options, *now);
         round.refusals.append(&mut pass.refusals);
         round.commands = std::mem::take(&mut pass.commands);
         round.passes.push(pass);
@@ -111,6 +117,50 @@ fn ask(asked: &Asked, seen: &Seen, options: &Options) -> Round {
         }
     }
     round
+}
+
+/// What a round knew beside the snapshot.
+fn given_of(cluster: &Cluster, seen: &Seen, asked: Asked) -> RoundGiven {
+    let options = options(cluster.settings());
+    RoundGiven {
+        facts: seen.facts.clone(),
+        asked: match asked {
+            Asked::All => None,
+            Asked::Only(methods) => Some(methods),
+        },
+        left_out: facts::theirs(&seen.whole, cluster)
+            .iter()
+            .map(|key| key.name.to_string())
+            .collect(),
+        is_faithful: options.consolidation == Consolidation::Faithful,
+        is_repair_legacy: options.is_repair_legacy,
+    }
+}
+
+/// The round that a snapshot and what is known beside it lead to, once more.
+pub(crate) fn again(whole: &Snapshot, given: &RoundGiven, now: Timestamp) -> Round {
+    let left_out = given.left_out.iter().map(|name| ObjectKey::cluster_scoped(name));
+    let (snapshot, paused) = facts::seen_of(whole, left_out.collect(), now);
+    let mut facts = given.facts.clone();
+    facts.pool_costs = disruption::tracked_costs(&snapshot);
+    let seen = Seen {
+        whole: whole.clone(),
+        snapshot,
+        facts,
+        paused,
+        now,
+    };
+    let asked = given.asked.clone().map_or(Asked::All, Asked::Only);
+    let options = Options {
+        consolidation: if given.is_faithful {
+            Consolidation::Faithful
+        } else {
+            Consolidation::Cheapest
+        },
+        is_repair_legacy: given.is_repair_legacy,
+        ..Options::default()
+    };
+    ask(&asked, &seen, &options, &Warm::default())
 }
 
 fn takes_part(method: Method, seen: &Seen, options: &Options) -> bool {
@@ -201,21 +251,35 @@ impl Rounds {
 
     /// Asks, takes in what is to be remembered, and tells what was found.
     async fn round(&self, cluster: &Cluster, asked: Asked, waiting: &[Waiting]) -> Result<(Seen, Round), Problem> {
+        let inputs = cluster.inputs();
         let (seen, options) = (self.seen(cluster).foreseen(waiting), options(cluster.settings()));
+        let taped = cluster.is_taped().then(|| asked.clone());
         let began = Instant::now();
-        let given = seen.clone();
-        let round = cluster.engine().run(move || ask(&asked, &given, &options)).await?;
+        let (given, warm) = (seen.clone(), self.memory.warm());
+        let round = cluster
+            .engine()
+            .run(move || ask(&asked, &given, &options, &warm))
+            .await?;
         self.memory.settle(&round.passes);
         self.memory.rotate(round.rotation.clone());
         measure::round(cluster, &round, seen.paused, began.elapsed(), seen.now);
         tell::round(cluster, &seen.snapshot, &round);
+        let mut ids = records::planned(cluster, &round.commands, &inputs, began.elapsed());
+        ids.extend(records::kept(cluster, &seen.snapshot, &round, &inputs, began.elapsed()));
+        if let Some(asked) = taped.filter(|_| !ids.is_empty()) {
+            cluster.tape(&seen.whole, &inputs, || Taped::Disruption {
+                given: Box::new(given_of(cluster, &seen, asked)),
+                round: Box::new(round.clone()),
+                ids,
+            });
+        }
         Ok((seen, round))
     }
 
     /// What is left of commands whose wait is over, on the cluster as it is now.
-    async fn validate(&self, cluster: &Cluster, commands: Vec<Command>) -> Result<(Seen, Vec<Command>), Problem> {
+    async fn validate(&self, cluster: &Cluster, commands: Vec<Command>) -> Result<(Seen, Vec<(Id, Command)>), Problem> {
         let (seen, options) = (self.seen(cluster), options(cluster.settings()));
-        let given = seen.clone();
+        let (given, warm) = (seen.clone(), self.memory.warm());
         let asked = commands.clone();
         let answers = cluster
             .engine()
@@ -223,15 +287,17 @@ impl Rounds {
                 let Seen {
                     snapshot, facts, now, ..
                 } = &given;
-                let validate = |command: &Command| disruption::validate(command, snapshot, facts, &options, *now);
+                let validate = |command: &Command| warm.validate(command, snapshot, facts, &options, *now);
                 asked.iter().map(validate).collect::<Vec<_>>()
             })
             .await?;
         let mut valid = Vec::new();
         for (command, answer) in commands.iter().zip(answers) {
             match answer {
-                Ok(command) => valid.push(command),
+                // Less of it may be left; it is the same decision all the same.
+                Ok(left) => valid.push((id_of_move(command), left)),
                 Err(why) => {
+                    records::aborted(cluster, id_of_move(command), command, &why.to_string());
                     // What was found beside it was found as if it had held.
                     cluster.note(State::mark_unconsolidated);
                     measure::rejected(cluster.metrics(), command, &why);
@@ -243,7 +309,7 @@ impl Rounds {
     }
 
     /// Begins commands, all at once; true when any began.
-    async fn begin(&self, cluster: &Cluster, seen: &Seen, commands: Vec<Command>) -> Result<bool, Problem> {
+    async fn begin(&self, cluster: &Cluster, seen: &Seen, commands: Vec<(Id, Command)>) -> Result<bool, Problem> {
         let ids: Vec<_> = commands.iter().map(|_| self.random.uuid().into()).collect();
         let asked = commands.clone();
         let starts = commands
@@ -253,7 +319,7 @@ impl Rounds {
         let results = join_all(starts).await;
         let mut began = false;
         let mut problems = Vec::new();
-        for ((id, command), result) in ids.into_iter().zip(&asked).zip(results) {
+        for ((id, (decision, command)), result) in ids.into_iter().zip(&asked).zip(results) {
             match result {
                 Ok(is_begun) => {
                     began |= is_begun;
@@ -262,6 +328,9 @@ impl Rounds {
                 Err(problem) => {
                     // A pool whose replacements cannot be had must not keep the loop from all others.
                     self.memory.fail_to_start(command, cluster.now());
+                    if !self.memory.carries(*decision) {
+                        records::aborted(cluster, *decision, command, &problem.to_string());
+                    }
                     problems.push(problem);
                 }
             }

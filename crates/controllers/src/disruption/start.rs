@@ -10,6 +10,7 @@ use std::{
 
 use disruption::{Candidate, Command, Replacement};
 use futures_util::future::join_all;
+use ledger::Id;
 use model::{
     object::{NodeClaim, NodePool, NodePoolName, ObjectKey, Text},
     plan::PlannedClaim,
@@ -31,7 +32,7 @@ use crate::{
         create::{self, Reason},
         decide,
     },
-    static_capacity,
+    records, static_capacity,
 };
 
 /// Begins a command that was decided on a snapshot. False when there is nothing left of it to do. On a problem the nodes
@@ -41,20 +42,21 @@ pub(super) async fn begin(
     memory: &Memory,
     id: &Text,
     snapshot: &Snapshot,
-    mut command: Command,
+    (decision, mut command): (Id, Command),
 ) -> Result<bool, Problem> {
     if memory.takes_any_of(&command) {
         return Err(Problem::Other("candidate is being disrupted".to_owned()));
     }
     if command.is_reboot {
-        return begin_reboot(cluster, memory, id, command).await;
+        return begin_reboot(cluster, memory, id, decision, command).await;
     }
-    tell::started(&command, id);
+    tell::started(cluster, &command, id, decision);
     if let Err(problem) = mark(cluster, &mut command).await {
         unmark(cluster, &command.candidates).await;
         return Err(problem);
     }
-    let awaited = match replace(cluster, snapshot, &command).await {
+    records::begun(cluster, decision, &command);
+    let awaited = match replace(cluster, snapshot, &command, decision).await {
         Ok(awaited) => awaited,
         Err(problem) => {
             unmark(cluster, &command.candidates).await;
@@ -71,6 +73,7 @@ pub(super) async fn begin(
     measure::started(cluster.metrics(), &command);
     let under_way = UnderWay {
         id: id.clone(),
+        decision,
         began: cluster.now(),
         leaving,
         deleted: BTreeSet::new(),
@@ -85,13 +88,20 @@ pub(super) async fn begin(
     Ok(true)
 }
 
-async fn begin_reboot(cluster: &Cluster, memory: &Memory, id: &Text, command: Command) -> Result<bool, Problem> {
+async fn begin_reboot(
+    cluster: &Cluster,
+    memory: &Memory,
+    id: &Text,
+    decision: Id,
+    command: Command,
+) -> Result<bool, Problem> {
     for candidate in &command.candidates {
         if !reboot::commit(cluster, memory, candidate).await? {
             return Ok(false);
         }
     }
-    tell::started(&command, id);
+    tell::started(cluster, &command, id, decision);
+    records::begun(cluster, decision, &command);
     for candidate in &command.candidates {
         measure::disrupted(cluster, &command, candidate);
     }
@@ -151,8 +161,16 @@ fn pool_of(cluster: &Cluster, pool: &NodePoolName) -> Option<Arc<NodePool>> {
 }
 
 /// Asks for the replacements, through the same hands that make claims for pending pods.
-async fn replace(cluster: &Cluster, snapshot: &Snapshot, command: &Command) -> Result<Vec<Awaited>, Problem> {
-    let drafts = drafts(cluster, snapshot, command)?;
+async fn replace(
+    cluster: &Cluster,
+    snapshot: &Snapshot,
+    command: &Command,
+    decision: Id,
+) -> Result<Vec<Awaited>, Problem> {
+    let mut drafts = drafts(cluster, snapshot, command)?;
+    for draft in &mut drafts {
+        draft.why.decision = Some(decision);
+    }
     if drafts.len() != command.replacements.len() {
         let (made, asked) = (drafts.len(), command.replacements.len());
         return Err(Problem::Other(format!(

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use disruption::{Candidate, Command, Invalid, Method, Refusal, Replacement, Round, Rule};
+use ledger::Id;
 use model::{
     object::{Node, NodeClaim, NodeClaimName, NodeName, ObjectKey},
     snapshot::Snapshot,
@@ -10,7 +11,12 @@ use model::{
 use runtime::{Event, EventKind};
 use serde_json::{Value, json};
 
-use crate::{Cluster, node::events, provisioning::tell::some};
+use crate::{
+    Cluster,
+    node::events,
+    provisioning::tell::some,
+    records::{id_of_move, id_of_refusal},
+};
 
 /// How long upstream does not repeat why a node is not consolidated, or not repaired.
 const LONG: Duration = Duration::from_mins(15);
@@ -43,11 +49,13 @@ pub(super) fn round(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
 
 /// Tells why a node stays.
 fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
+    let decision = id_of_refusal(refusal).filter(|_| cluster.book().is_on());
     if let Some(message) = held(refusal) {
         about(cluster, snapshot, &refusal.node, refusal.claim.as_ref(), |object| {
             object
                 .event(EventKind::Normal, "DisruptionHeld", message.clone())
                 .quiet_for(LONG)
+                .decided(decision)
         });
     }
     let Some(event) = refusal.event() else { return };
@@ -66,17 +74,18 @@ fn refused(cluster: &Cluster, snapshot: &Snapshot, refusal: &Refusal) {
         None => said,
     };
     about(cluster, snapshot, &refusal.node, refusal.claim.as_ref(), |object| {
-        said(object.event(kind, event.reason, event.message.clone()))
+        said(object.event(kind, event.reason, event.message.clone())).decided(decision)
     });
     if event.is_warning
         && let Some(pool) = refusal.node_pool.as_ref().and_then(|pool| snapshot.node_pool(pool))
     {
-        cluster.publish(said(Event::new(&**pool, kind, event.reason, event.message.clone())));
+        let event = said(Event::new(&**pool, kind, event.reason, event.message.clone()));
+        cluster.publish(event.decided(decision));
     }
 }
 
 /// Why a rule of ours keeps a node; upstream has none of them, and no words for them.
-fn held(refusal: &Refusal) -> Option<String> {
+pub(crate) fn held(refusal: &Refusal) -> Option<String> {
     let pool = refusal.node_pool.as_ref().map_or("", |pool| pool.as_str());
     match &refusal.rule {
         Rule::MinimumSaving { saving, least } => Some(format!(
@@ -103,11 +112,12 @@ fn protections(cluster: &Cluster, snapshot: &Snapshot, round: &Round) {
     let kept: BTreeSet<&NodeName> = kept.map(|refusal| &refusal.node).collect();
     let nodes = snapshot.objects().nodes.iter();
     let nodes = nodes.filter(|node| !kept.contains(&node.name()) && snapshot.claim_of_node(node).is_some());
+    let now = cluster.now();
     for node in nodes {
         let name = node.name();
         let pods = snapshot.pods_on_node(&name);
         for pod in pods.filter(|pod| pod.is_active()) {
-            let protection = pod.protection(cluster.now());
+            let protection = pod.protection(now);
             if let Some(event) = events::protection(pod, &protection) {
                 cluster.publish(event);
             }
@@ -123,6 +133,7 @@ fn found(cluster: &Cluster, snapshot: &Snapshot, command: &Command) {
     if !command.method.is_consolidation() || command.method == Method::Emptiness {
         return;
     }
+    let decision = cluster.book().is_on().then(|| id_of_move(command));
     if !command.replacements.is_empty() {
         for candidate in &command.candidates {
             let message = command.candidate_message(&candidate.node);
@@ -130,7 +141,7 @@ fn found(cluster: &Cluster, snapshot: &Snapshot, command: &Command) {
             about(cluster, snapshot, &candidate.node, Some(&candidate.claim), |object| {
                 let event = object.event(EventKind::Normal, "ConsolidationCandidate", message.clone());
                 let dedupe = vec![object.uid(), text.clone()];
-                event.deduped_by(dedupe)
+                event.deduped_by(dedupe).decided(decision)
             });
         }
     }
@@ -139,19 +150,22 @@ fn found(cluster: &Cluster, snapshot: &Snapshot, command: &Command) {
         if command.method == Method::SingleNodeConsolidation {
             for candidate in &command.candidates {
                 about(cluster, snapshot, &candidate.node, Some(&candidate.claim), |object| {
-                    object.event(EventKind::Normal, "ConsolidationApproved", message.clone())
+                    let event = object.event(EventKind::Normal, "ConsolidationApproved", message.clone());
+                    event.decided(decision)
                 });
             }
         } else if let Some(pool) = snapshot.node_pool(&score.pool) {
             let event = Event::new(&**pool, EventKind::Normal, "ConsolidationApproved", message);
-            cluster.publish(event);
+            cluster.publish(event.decided(decision));
         }
     }
 }
 
 /// Tells that a command did not hold. Of empty nodes upstream says nothing.
 pub(super) fn rejected(cluster: &Cluster, snapshot: &Snapshot, command: &Command, why: &Invalid) {
-    tracing::debug!(command = %command.text(), error = %why, "abandoning disruption attempt, command is no longer valid");
+    let decision = cluster.book().is_on().then(|| id_of_move(command));
+    let logged = decision.map(tracing::field::display);
+    tracing::debug!(command = %command.text(), error = %why, decision = logged, "abandoning disruption attempt, command is no longer valid");
     if !command.method.is_consolidation() || command.method == Method::Emptiness {
         return;
     }
@@ -160,16 +174,19 @@ pub(super) fn rejected(cluster: &Cluster, snapshot: &Snapshot, command: &Command
         let text = command.text_for(&candidate.node);
         about(cluster, snapshot, &candidate.node, Some(&candidate.claim), |object| {
             let event = object.event(EventKind::Normal, "ConsolidationRejected", message.clone());
-            event.deduped_by(vec![object.uid(), text.clone(), why.label().to_owned()])
+            let event = event.deduped_by(vec![object.uid(), text.clone(), why.label().to_owned()]);
+            event.decided(decision)
         });
     }
 }
 
-/// Tells that a command begins.
-pub(super) fn started(command: &Command, id: &str) {
+/// Tells that a command begins. Here `decision` is upstream's key, and says what it comes to; our id has another.
+pub(super) fn started(cluster: &Cluster, command: &Command, id: &str, decision: Id) {
+    let decision_id = cluster.book().is_on().then(|| tracing::field::display(decision));
     tracing::info!(
         command = %command.log_text(id),
         decision = command.decision().as_str(),
+        "decision-id" = decision_id,
         "disrupted-node-count" = command.candidates.len(),
         "replacement-node-count" = command.replacements.len(),
         "pod-count" = command.pod_count(),
@@ -209,24 +226,23 @@ fn replacement_nodes(command: &Command) -> Value {
 }
 
 /// Tells that a command waits for a replacement.
-pub(super) fn awaited(cluster: &Cluster, command: &Command, claim: &NodeClaim, is_initialized: bool) {
+pub(super) fn awaited(cluster: &Cluster, command: &Command, claim: &NodeClaim, is_initialized: bool, decision: Id) {
+    let decision = cluster.book().is_on().then_some(decision);
     let reason = command.reason();
     let message = format!("Launching NodeClaim: {reason}");
     let launching = Event::new(claim, EventKind::Normal, "DisruptionLaunching", message);
-    cluster.publish(launching.deduped_by(vec![claim.metadata.uid.to_string(), reason.to_string()]));
+    let launching = launching.deduped_by(vec![claim.metadata.uid.to_string(), reason.to_string()]);
+    cluster.publish(launching.decided(decision));
     if !is_initialized {
         let message = "Waiting on readiness to continue disruption".to_owned();
-        cluster.publish(Event::new(
-            claim,
-            EventKind::Normal,
-            "DisruptionWaitingReadiness",
-            message,
-        ));
+        let waiting = Event::new(claim, EventKind::Normal, "DisruptionWaitingReadiness", message);
+        cluster.publish(waiting.decided(decision));
     }
 }
 
 /// Tells that a node goes.
-pub(super) fn terminating(cluster: &Cluster, command: &Command, candidate: &Candidate) {
+pub(super) fn terminating(cluster: &Cluster, command: &Command, candidate: &Candidate, decision: Id) {
+    let decision = cluster.book().is_on().then_some(decision);
     let reason = command.reason();
     let (node, claim) = cluster.look(|state| {
         let node = state.get::<Node>(&ObjectKey::cluster_scoped(candidate.node.as_str()));
@@ -239,7 +255,8 @@ pub(super) fn terminating(cluster: &Cluster, command: &Command, candidate: &Cand
             "DisruptionTerminating",
             format!("Disrupting {what}: {reason}"),
         );
-        event.deduped_by(vec![object.uid(), reason.to_string()])
+        let event = event.deduped_by(vec![object.uid(), reason.to_string()]);
+        event.decided(decision)
     };
     if let Some(node) = node {
         cluster.publish(event(Subject::Node(&node), "Node"));

@@ -39,7 +39,7 @@ impl Disruption {
 
     /// Why a launched claim is no longer what its pool and its cloud want; the cloud is asked last.
     async fn drift(&self, cluster: &Cluster, pool: &NodePool, claim: &NodeClaim) -> Result<Option<Text>, CloudError> {
-        if let Some(reason) = drift::of_pool(pool, claim) {
+        if let Some(reason) = ::disruption::drift_from_pool(pool, claim) {
             return Ok(Some(reason.into()));
         }
         let now = cluster.now();

@@ -1,10 +1,11 @@
 //! Deleting a claim on purpose: once, only the one that was judged, and counted by its reason.
 
 use api::labels;
+use cloud::NoticeKind;
 use model::object::{NodeClaim, Pod};
 use runtime::{ApiError, Delete};
 
-use crate::Cluster;
+use crate::{Cluster, records};
 
 /// Why a claim is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Reason {
     GarbageCollected,
     /// It is broken.
     Unhealthy,
+    /// The cloud will take its machine, or stops it.
+    Interrupted(NoticeKind),
 }
 
 impl Reason {
@@ -36,12 +39,16 @@ impl Reason {
             Self::Expired => "expired",
             Self::GarbageCollected => "garbage_collected",
             Self::Unhealthy => "unhealthy",
+            Self::Interrupted(kind) => kind.label(),
         }
     }
 
     /// Whether pods may be running on the node by then, so that they are counted too.
     fn disturbs_pods(self) -> bool {
-        matches!(self, Self::Expired | Self::GarbageCollected | Self::Unhealthy)
+        matches!(
+            self,
+            Self::Expired | Self::GarbageCollected | Self::Unhealthy | Self::Interrupted(_)
+        )
     }
 }
 
@@ -64,6 +71,7 @@ pub(crate) async fn end(cluster: &Cluster, claim: &NodeClaim, reason: Reason) ->
         termination_mode(claim),
     ];
     cluster.metrics().nodeclaims_disrupted_total.inc(labels);
+    records::ended(cluster, claim, reason);
     if reason.disturbs_pods() {
         let pods = cluster.look(|state| {
             let node = claim.status.node_name.as_ref();

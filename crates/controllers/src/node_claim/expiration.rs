@@ -10,7 +10,10 @@ use runtime::Settings;
 use state::{Change, State, Transition};
 
 use super::{Managed, Reason, changed_claim, ending};
-use crate::{Cluster, Controller, Next, Problem, disruption::pause};
+use crate::{
+    Cluster, Controller, Next, Problem,
+    mutation::{self, Mutation},
+};
 
 /// `nodeclaim.expiration`
 pub struct Expiration {
@@ -36,7 +39,15 @@ enum Decision {
 }
 
 fn decide(claim: &NodeClaim, pool: Option<&NodePool>, now: Timestamp) -> Decision {
-    let Some(end) = disruption::expires_at(claim, pool).filter(|_| !claim.metadata.is_deleting()) else {
+    let end = if mutation::has(Mutation::NeverRests) {
+        claim
+            .metadata
+            .creation_timestamp
+            .and_then(|made| made.checked_add(Duration::from_mins(20)).ok())
+    } else {
+        disruption::expires_at(claim, pool)
+    };
+    let Some(end) = end.filter(|_| !claim.metadata.is_deleting()) else {
         return Decision::Leave;
     };
     match Duration::try_from(end.duration_since(now)) {
@@ -51,7 +62,7 @@ const HELD: Duration = Duration::from_mins(1);
 /// Whether a claim whose time has come lives on: its pool is paused, or wants it to wait for budgets that are used up.
 fn is_held(cluster: &Cluster, claim: &NodeClaim, pool: &NodePool) -> bool {
     let now = cluster.now();
-    if pause::of(pool, now).is_some() {
+    if disruption::pause_of(pool, now).is_some() {
         return true;
     }
     let waits = disruption::waits_for_budgets_until(claim, pool).is_some_and(|until| now < until);

@@ -1,6 +1,6 @@
 //! Does what a pass decided: tells, marks, creates.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::condition::names::capacity_buffer::PROVISIONING;
 use model::{
@@ -15,14 +15,19 @@ use super::{
     decide::{self, Nomination, Step},
     tell,
 };
-use crate::{Cluster, Problem, conditions, patch::Lock};
+use crate::{
+    Cluster, Problem, conditions,
+    patch::Lock,
+    records::{RefusedPods, Story},
+};
 
 /// Does all steps in order; claims are created together, last.
-pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Problem> {
+pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>, story: Option<Arc<Story>>) -> Result<(), Problem> {
     let (mut drafts, mut hints) = (Vec::new(), BTreeSet::new());
+    let mut refused = RefusedPods::default();
     for step in steps {
         match step {
-            Step::Refuse(refusal) => refuse(cluster, &refusal),
+            Step::Refuse(refusal) => refuse(cluster, &refusal, &mut refused),
             Step::Postpone(pod) => mark(cluster, &pod, |state, pod| {
                 state.mark_unschedulable(&pod.metadata.key(), cluster.now())
             }),
@@ -35,20 +40,25 @@ pub(crate) async fn all(cluster: &Cluster, steps: Vec<Step>) -> Result<(), Probl
                 for pod in &draft.pods {
                     place(cluster, pod, Some(&draft.pool.name()));
                 }
-                drafts.push(*draft);
+                let mut draft = *draft;
+                draft.why.story.clone_from(&story);
+                drafts.push(draft);
             }
             Step::Hint(pods) => hints.extend(pods),
         }
     }
+    refused.write(cluster, story.as_deref());
     let results = create::all(cluster, drafts, Reason::PROVISIONED).await;
     cluster.note(|state| hints.iter().for_each(|pod| state.hint_pod(pod)));
     create::problems(&results).map_or(Ok(()), Err)
 }
 
-fn refuse(cluster: &Cluster, refusal: &Unplaced) {
-    tell::log_refusal(refusal);
-    if decide::is_told(refusal) {
-        cluster.publish(tell::failed(refusal));
+fn refuse(cluster: &Cluster, refusal: &Unplaced, refused: &mut RefusedPods) {
+    let is_told = decide::is_told(refusal);
+    let decision = (is_told && cluster.book().is_on()).then(|| refused.add(refusal));
+    tell::log_refusal(refusal, decision);
+    if is_told {
+        cluster.publish(tell::failed(refusal).decided(decision));
     }
     mark(cluster, &refusal.pod, |state, pod| {
         state.mark_unschedulable(&pod.metadata.key(), cluster.now())

@@ -8,14 +8,15 @@ use api::{
     karpenter::NODEPOOL_HASH_VERSION as HASH_VERSION,
     labels::{INSTANCE_TYPE, NODEPOOL, node_class_key},
 };
+use ledger::Id;
 use model::{
     bitset::BitSet,
     object::{
         List, Map, Metadata, NodeClaim, NodeClaimSpec, NodePool, NodeSelectorRequirement, Object, OwnerReference, Pod,
         Resources, Text,
     },
-    plan::PlannedClaim,
-    requirement::{Operator, Requirement, RequirementSpec, Requirements},
+    plan::{Launch, PlannedClaim, TypeOptions},
+    requirement::{Requirement, RequirementSpec, Requirements},
     resources::ResourceList,
     snapshot::Catalog,
     vocabulary::{KeyId, Vocabulary},
@@ -23,6 +24,7 @@ use model::{
 use serde_json::Value;
 
 use super::name::NameSeed;
+use crate::records::Story;
 
 /// A claim to be created.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,21 @@ pub(crate) struct Draft {
     pub most: ResourceList,
     /// What of the limits is given back once it is up, because it replaces something.
     pub freed: ResourceList,
+    /// Why it is made.
+    pub why: Why,
+}
+
+/// Why a claim is made, for the record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Why {
+    /// The decision it is a part of; none when it is one by itself.
+    pub decision: Option<Id>,
+    /// What the plan expects to be launched.
+    pub launch: Option<Launch>,
+    /// What else may be.
+    pub options: TypeOptions,
+    /// How the plan came about.
+    pub story: Option<Arc<Story>>,
 }
 
 /// A pool that the API's own types cannot read, so that its drift hash cannot be told.
@@ -69,6 +86,11 @@ impl Draft {
             pods: planned.pods.clone(),
             most,
             freed: ResourceList::default(),
+            why: Why {
+                launch: planned.cheapest.clone(),
+                options: planned.options.clone(),
+                ..Why::default()
+            },
         }
     }
 
@@ -80,7 +102,12 @@ impl Draft {
         for label in &catalog.well_known_labels {
             vocabulary.add_well_known(label);
         }
-        let specs: Vec<_> = claim.spec.requirements.iter().filter_map(read).collect();
+        let specs: Vec<_> = claim
+            .spec
+            .requirements
+            .iter()
+            .filter_map(::disruption::requirement_spec)
+            .collect();
         let mut requirements = Requirements::from_specs(&specs, &mut vocabulary);
         let labels = claim.metadata.labels.iter();
         let labels = Requirements::from_labels(labels.map(|(key, value)| (&**key, &**value)), &mut vocabulary);
@@ -95,6 +122,7 @@ impl Draft {
             pods: Vec::new(),
             most: ResourceList::default(),
             freed: ResourceList::default(),
+            why: Why::default(),
         }
     }
 
@@ -230,16 +258,6 @@ fn requirements(planned: &PlannedClaim) -> List<NodeSelectorRequirement> {
     let mut all: Vec<_> = planned.constraints.iter().map(written).chain([types]).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));
     all.into()
-}
-
-/// A requirement as decisions have it; none when its operator is unknown.
-pub(crate) fn read(requirement: &NodeSelectorRequirement) -> Option<RequirementSpec> {
-    Some(RequirementSpec {
-        key: requirement.key.to_string(),
-        operator: requirement.operator.parse::<Operator>().ok()?,
-        values: requirement.values.iter().map(ToString::to_string).collect(),
-        min_values: requirement.min_values.and_then(|least| u32::try_from(least).ok()),
-    })
 }
 
 /// A requirement as the API has it.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use ledger::Id;
 use model::{
     object::{NodeClaim, NodeClaimName, NodePool, ObjectKey},
     resources::ResourceName,
@@ -18,6 +19,7 @@ use super::{buffer::is_stand_in, claim::Draft, tell};
 use crate::{
     Cluster, Problem,
     mutation::{self, Mutation},
+    records,
 };
 
 /// How many claims are created at the same time.
@@ -78,13 +80,17 @@ async fn one(cluster: &Cluster, mut draft: Draft, reason: Reason) -> Result<Node
     });
     for attempt in 1..=NAMES {
         let name = draft.claim.name();
+        let decision = records::decision_of(cluster, &draft);
+        if let Some(decision) = decision {
+            draft.annotate(api::annotations::DECISION, &decision.to_string());
+        }
         reserve(cluster, &draft)?;
         let error = match cluster.create::<NodeClaim>("", &draft.document()).await {
-            Ok(claim) => return Ok(created(cluster, &draft, claim, reason)),
+            Ok(claim) => return Ok(created(cluster, &draft, claim, reason, decision)),
             Err(error) => error,
         };
         if let Some(claim) = found(cluster, &draft, &error).await {
-            return Ok(created(cluster, &draft, claim, reason));
+            return Ok(created(cluster, &draft, claim, reason, decision));
         }
         release(cluster, &name);
         if !error.is_already_exists() {
@@ -138,7 +144,7 @@ fn release(cluster: &Cluster, claim: &NodeClaimName) {
     cluster.note(|state| state.release(claim));
 }
 
-fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason) -> NodeClaim {
+fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason, decision: Option<Id>) -> NodeClaim {
     cluster.note(|state| {
         for pod in &draft.pods {
             state.map_pod_to_claim(&pod.metadata.key(), &claim.name());
@@ -149,8 +155,12 @@ fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason) -
         "NodeClaim.name" = %claim.metadata.name,
         requests = %claim.spec.resources.requests,
         "instance-types" = tell::some(draft.types(), 5),
+        decision = decision.map(tracing::field::display),
         "created nodeclaim"
     );
+    if let Some(decision) = decision {
+        records::launched(cluster, draft, &claim, decision);
+    }
     let relaxed = api::annotations::NODECLAIM_MIN_VALUES_RELAXED;
     let relaxed = claim
         .metadata
@@ -162,7 +172,7 @@ fn created(cluster: &Cluster, draft: &Draft, claim: NodeClaim, reason: Reason) -
         .nodeclaims_created_total
         .inc([reason.0, &draft.pool.metadata.name, relaxed]);
     for pod in draft.pods.iter().filter(|pod| !is_stand_in(pod)) {
-        cluster.publish(tell::nominated(pod, Some(&claim), None));
+        cluster.publish(tell::nominated(pod, Some(&claim), None).decided(decision));
     }
     claim
 }

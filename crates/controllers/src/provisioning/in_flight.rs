@@ -18,8 +18,6 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::claim::read;
-
 /// After this long without a launch a claim is given up.
 pub(crate) const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
 
@@ -112,7 +110,7 @@ impl<'a> Forecast<'a> {
     }
 
     fn look(&mut self, pool: &NodePoolName, requirements: &List<NodeSelectorRequirement>) -> Outlook {
-        let specs: Vec<RequirementSpec> = requirements.iter().filter_map(read).collect();
+        let specs: Vec<RequirementSpec> = requirements.iter().filter_map(::disruption::requirement_spec).collect();
         let requirements = Requirements::from_specs(&specs, &mut self.vocabulary);
         for entry in self.catalog.of_pool(pool) {
             if !self.types.contains_key(entry.name.as_str()) {

@@ -10,12 +10,12 @@ use std::{
 
 use async_trait::async_trait;
 use model::{
-    object::{List, NodeClaim, NodePool, ObjectKey, Pod},
+    object::{List, NodeClaim, NodeClaimName, NodePool, ObjectKey, Pod},
     plan::{Plan, RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
 use packing::{
-    Options, Warm,
+    Options, Report, Warm,
     demand::{Demand, DemandPod, Origin},
     supply::DroppedPool,
 };
@@ -31,7 +31,9 @@ use super::{
 };
 use crate::{
     Cluster, Controller, Next, Problem,
+    flight::Taped,
     mutation::{self, Mutation},
+    records::{self, RefusedPods, Story},
     steering::hint,
 };
 
@@ -48,21 +50,23 @@ pub struct Provisioner {
 
 /// How to plan.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Manner {
-    pub(super) options: Options,
+pub(crate) struct Manner {
+    pub(crate) options: Options,
     /// How far pods are led to their nodes: whether claims of one plan are marked as such, and pods told.
-    pub(super) steering: Steering,
+    pub(crate) steering: Steering,
     /// Whether pods that are about to be made take part in the plan.
-    pub(super) foresight: bool,
+    pub(crate) foresight: bool,
 }
 
 /// What a pass came to.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Pods that need a place.
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) plan: Plan,
     pub(super) steps: Vec<Step>,
+    /// How the plan came about.
+    pub(super) report: Report,
 }
 
 /// The one thing the provisioner reconciles.
@@ -118,7 +122,19 @@ impl Controller for Provisioner {
         }
         let began = Instant::now();
         let depth = QueueDepth::begin(cluster, self.passes.fetch_add(1, Ordering::Relaxed));
-        let (snapshot, manner) = (planned_on(&going(cluster), cluster), manner(cluster.settings()));
+        let inputs = cluster.inputs();
+        let marked = marked(cluster);
+        let whole = cluster.snapshot();
+        let left_out = left_out(&whole, cluster);
+        let (snapshot, manner) = (
+            planned_on(&going(&whole, &marked), &left_out),
+            manner(cluster.settings()),
+        );
+        let given = Given {
+            marked,
+            left_out,
+            manner: manner.clone(),
+        };
         let warm = Arc::clone(&self.warm);
         let plan = move || {
             pass(
@@ -132,11 +148,24 @@ impl Controller for Provisioner {
         depth.end(cluster, &outcome.plan);
         measure(cluster, &outcome, took);
         log(&outcome, took);
-        act::all(cluster, outcome.steps).await.map(|()| Next::Change)
+        let story = Story::of(cluster, &inputs, &outcome.report, took);
+        let ids = if cluster.is_taped() {
+            planned_ids(&outcome.steps)
+        } else {
+            Vec::new()
+        };
+        if !ids.is_empty() {
+            cluster.tape(&whole, &inputs, || Taped::Provisioning {
+                given: Box::new(given),
+                plan: Box::new(outcome.plan.clone()),
+                ids,
+            });
+        }
+        act::all(cluster, outcome.steps, story).await.map(|()| Next::Change)
     }
 }
 
-fn manner(settings: &Settings) -> Manner {
+pub(crate) fn manner(settings: &Settings) -> Manner {
     let packing = match settings.packing {
         runtime::settings::Packing::Cheapest => packing::Packing::Cheapest,
         runtime::settings::Packing::Faithful => packing::Packing::Faithful,
@@ -158,29 +187,65 @@ fn manner(settings: &Settings) -> Manner {
     }
 }
 
-/// The snapshot in which claims that are marked for deletion go already: their nodes take no pods, and theirs need a place.
-fn going(cluster: &Cluster) -> Snapshot {
-    let marked: Vec<NodeClaim> = cluster.look(|state| {
-        let claims = state.marked_for_deletion().filter_map(|name| {
-            let claim = state.get::<NodeClaim>(&ObjectKey::cluster_scoped(name.as_str()))?;
-            (!claim.metadata.is_deleting()).then(|| NodeClaim::clone(claim))
-        });
-        claims.collect()
-    });
-    let snapshot = cluster.snapshot();
-    if marked.is_empty() {
-        return snapshot;
-    }
-    let now = snapshot.taken_at();
-    let marked = marked.into_iter().map(|mut claim| {
-        claim.metadata.deletion_timestamp = Some(now);
-        Arc::new(claim)
-    });
-    snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(marked))
+/// What the controller knows beside the snapshot it plans on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// Claims that go, whether or not the API server knows.
+    pub(crate) marked: Vec<NodeClaimName>,
+    /// Pools that take no part.
+    pub(crate) left_out: Vec<ObjectKey>,
+    /// How to plan.
+    pub(crate) manner: Manner,
 }
 
-/// The snapshot without pools that take no part for reasons the planner does not know.
-fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
+/// The plan that a snapshot and what is known beside it lead to, once more, and the decisions that follow.
+pub(crate) fn again(whole: &Snapshot, given: &Given) -> (Plan, Vec<ledger::Id>) {
+    let snapshot = planned_on(&going(whole, &given.marked), &given.left_out);
+    let outcome = pass(&snapshot, &given.manner, &mut Warm::default());
+    let ids = planned_ids(&outcome.steps);
+    (outcome.plan, ids)
+}
+
+/// The decisions that follow from a plan: claims to make, and pods without a place.
+fn planned_ids(steps: &[Step]) -> Vec<ledger::Id> {
+    let mut refused = RefusedPods::default();
+    let ids = steps.iter().filter_map(|step| match step {
+        Step::Create(draft) => Some(records::id_of_claim(&draft.claim.metadata.name)),
+        Step::Refuse(refusal) if decide::is_told(refusal) => Some(refused.add(refusal)),
+        _ => None,
+    });
+    let mut ids: Vec<_> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Claims that are marked for deletion, in memory only.
+fn marked(cluster: &Cluster) -> Vec<NodeClaimName> {
+    cluster.look(|state| state.marked_for_deletion().collect())
+}
+
+/// The snapshot in which claims that are marked for deletion go already: their nodes take no pods, and theirs need a place.
+fn going(snapshot: &Snapshot, marked: &[NodeClaimName]) -> Snapshot {
+    let now = snapshot.taken_at();
+    let claims = marked.iter().filter_map(|name| {
+        let claim = snapshot.objects().node_claims.find("", name.as_str())?;
+        if claim.metadata.is_deleting() {
+            return None;
+        }
+        let mut claim = NodeClaim::clone(claim);
+        claim.metadata.deletion_timestamp = Some(now);
+        Some(Arc::new(claim))
+    });
+    let claims: Vec<_> = claims.collect();
+    if claims.is_empty() {
+        return snapshot.clone();
+    }
+    snapshot.overlaid(|objects| objects.node_claims = objects.node_claims.with(claims))
+}
+
+/// Pools that take no part for reasons the planner does not know.
+fn left_out(snapshot: &Snapshot, cluster: &Cluster) -> Vec<ObjectKey> {
     let offered = &snapshot.catalog().node_pool_instance_types;
     let mut left_out: Vec<ObjectKey> = Vec::new();
     for pool in snapshot.objects().node_pools.iter().filter(|pool| !pool.is_static()) {
@@ -194,12 +259,18 @@ fn planned_on(snapshot: &Snapshot, cluster: &Cluster) -> Snapshot {
             left_out.push(pool.metadata.key());
         }
     }
+    left_out
+}
+
+/// The snapshot without these pools.
+fn planned_on(snapshot: &Snapshot, left_out: &[ObjectKey]) -> Snapshot {
     if mutation::has(Mutation::IgnoresLimits) {
         return without_limits(snapshot);
     }
     if left_out.is_empty() {
         return snapshot.clone();
     }
+    let left_out = left_out.iter().cloned();
     snapshot.overlaid(|objects| objects.node_pools = objects.node_pools.without(left_out))
 }
 
@@ -215,7 +286,7 @@ fn without_limits(snapshot: &Snapshot) -> Snapshot {
 }
 
 /// Plans and decides.
-pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Outcome {
+pub(crate) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Outcome {
     let snapshot = &nominated::counted(snapshot);
     let Demand { pods, ignored } = Demand::of(snapshot);
     let is_moving = |entry: &&DemandPod| matches!(entry.origin, Origin::Moving(_));
@@ -236,7 +307,7 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
     } else {
         in_flight::counted(snapshot)
     };
-    let (plan, dropped) = planned(&snapshot, manner, warm);
+    let (plan, dropped, report) = planned(&snapshot, manner, warm);
     let mut steps = decide::steps(&snapshot, &plan, &dropped, manner.steering != Steering::Off);
     if mutation::has(Mutation::SaysNothing) {
         steps.retain(|step| !matches!(step, Step::Refuse(_)));
@@ -245,20 +316,25 @@ pub(super) fn pass(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> Out
         let hints = hint::worthwhile(&snapshot, &plan);
         steps.extend((!hints.is_empty()).then_some(Step::Hint(hints)));
     }
-    Outcome { pods, plan, steps }
+    Outcome {
+        pods,
+        plan,
+        steps,
+        report,
+    }
 }
 
 /// The plan for all pods, with those in mind that are about to be made.
-fn planned(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> (Plan, Vec<DroppedPool>) {
+fn planned(snapshot: &Snapshot, manner: &Manner, warm: &mut Warm) -> (Plan, Vec<DroppedPool>, Report) {
     let foresight = manner.foresight.then(|| Foresight::of(snapshot));
     if let Some(foresight) = foresight.filter(|foresight| !foresight.is_empty()) {
         let planned = warm.planned(&foresight.counted(snapshot), &manner.options);
         if let Some(plan) = foresight.left_out(&planned.plan) {
-            return (plan, planned.dropped);
+            return (plan, planned.dropped, planned.report);
         }
     }
     let planned = warm.planned(snapshot, &manner.options);
-    (planned.plan, planned.dropped)
+    (planned.plan, planned.dropped, planned.report)
 }
 
 /// A pass without a plan: nobody needs a place, or there is nothing to launch from.

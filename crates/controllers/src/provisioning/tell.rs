@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, sync::Arc, time::Duration};
 
+use ledger::Id;
 use model::{
     object::{Node, NodeClaim, Pod},
     plan::{RefusalKind, Unplaced},
@@ -38,7 +39,8 @@ pub(crate) fn no_types(dropped: &NoTypes) -> Event {
 }
 
 /// Says in the log why a pod has no place.
-pub(crate) fn log_refusal(refusal: &Unplaced) {
+pub(crate) fn log_refusal(refusal: &Unplaced, decision: Option<Id>) {
+    let decision = decision.map(tracing::field::display);
     let (namespace, name) = (&*refusal.pod.metadata.namespace, &*refusal.pod.metadata.name);
     let error = &*refusal.message;
     match refusal.kind {
@@ -50,6 +52,7 @@ pub(crate) fn log_refusal(refusal: &Unplaced) {
                 "Pod.namespace" = namespace,
                 "Pod.name" = name,
                 error,
+                decision,
                 "could not schedule pod"
             );
         }

@@ -115,6 +115,7 @@ async fn delete_one(cluster: &Cluster, claim: Arc<NodeClaim>) -> Result<(), ApiE
         _ => {}
     }
     tracing::debug!("NodeClaim.name" = %claim.metadata.name, "deleting nodeclaim");
+    crate::records::scaled_down(cluster, &claim);
     cluster.fold(|state| state.mark_for_deletion(&claim.name()));
     Ok(())
 }

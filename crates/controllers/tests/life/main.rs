@@ -116,6 +116,56 @@ async fn a_node_that_is_not_ready_yet_is_initialised_when_it_is() {
     assert_eq!(node["metadata"]["labels"]["karpenter.sh/initialized"], "true");
 }
 
+/// Claim `a`, registered, with a node `n` that is not ready yet.
+async fn with_node_that_is_not_ready() -> World {
+    let mut world = World::new();
+    world.is_mute.store(true, Ordering::Relaxed);
+    world.claim("a", &json!({}));
+    world.start();
+    world
+        .until("launched", |_| world.condition("a", "Launched") == yes("Launched"))
+        .await;
+    let id = world.cloud.machines()[0].to_string();
+    let mut node = fresh_node("n", &id, world.now());
+    node["status"]["conditions"][0]["status"] = json!("False");
+    world.create(node);
+    world
+        .until("registered", |_| {
+            world.condition("a", "Registered") == yes("Registered")
+        })
+        .await;
+    world
+}
+
+fn make_ready(node: &mut Value) {
+    node["status"]["conditions"][0]["status"] = json!("True");
+}
+
+fn is_marked(world: &World) -> bool {
+    let node = world.server.get("Node", "n").unwrap();
+    node["metadata"]["labels"]["karpenter.sh/initialized"] == "true"
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_node_could_not_be_marked_for_a_conflict_is_not_called_initialised() {
+    let world = with_node_that_is_not_ready().await;
+    world.server.set_faults(|request| {
+        let is_mark = request.write.is_some() && request.name == "n";
+        if is_mark {
+            simulator::Fault::Fail(409)
+        } else {
+            simulator::Fault::None
+        }
+    });
+    world.server.update("Node", "n", make_ready).unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(!is_marked(&world));
+    assert_ne!(world.condition("a", "Initialized"), yes("Initialized"));
+    world.server.clear_faults();
+    world.until_ready("a").await;
+    assert!(is_marked(&world));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_the_cloud_cannot_serve_is_deleted_and_says_why() {
     let mut world = World::new();

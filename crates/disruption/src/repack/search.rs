@@ -58,7 +58,7 @@ struct Set {
 
 impl<'w, 's> Search<'w, 's> {
     pub(super) fn new(world: &'w World<'w>, stage: &'s Stage, candidates: &'w [Candidate], purse: Purse) -> Self {
-        let prepared = stage.consolidation(world.snapshot);
+        let prepared = stage.consolidation(world);
         let worth = prepared.worth();
         let of = |candidate: &Candidate| worth.nodes.get(&candidate.node).copied().unwrap_or_default();
         let waste = |candidate: &Candidate| Saving::between(candidate.price, of(candidate)).0;

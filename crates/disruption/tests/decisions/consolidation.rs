@@ -368,3 +368,30 @@ fn a_method_that_found_nothing_is_not_asked_again_until_something_changed() {
     cluster.facts.changed_at = Some(crate::fixture::now());
     assert_eq!(cluster.ask(Method::SingleNodeConsolidation).evaluated, 1);
 }
+
+#[test]
+fn several_nodes_within_a_budget_are_asked_about_again_when_it_or_the_cluster_changed() {
+    let budget = |nodes: &str| json!({ "spec": { "disruption": { "budgets": [{ "nodes": nodes }] } } });
+    let full = ["a", "b", "c", "d"].iter().fold(cluster(), |full, name| {
+        full.node(name, "t4").pod(&format!("p-{name}"), name, "4")
+    });
+    let mut two = full.clone().pool("default", budget("2"));
+    two.facts.changed_at = Some(LONG_AGO.parse().unwrap());
+    let looked = |cluster: &Cluster| cluster.ask(Method::MultiNodeConsolidation).work > 0;
+    let pass = two.ask(Method::MultiNodeConsolidation);
+    assert_eq!(
+        (pass.settled, pass.work > 0),
+        (None, true),
+        "a budget that opens may bring more"
+    );
+    two.facts.constrained.insert(pass.method, pass.constrained.unwrap());
+    assert!(!looked(&two), "nothing changed");
+    let mut three = full.pool("default", budget("3"));
+    three.facts = two.facts.clone();
+    assert!(looked(&three), "the budget leaves more");
+    let mut later = two.clone();
+    later.facts.changed_at = Some(crate::fixture::now());
+    assert!(looked(&later), "the cluster changed");
+    two.options.consolidation = Consolidation::Faithful;
+    assert!(looked(&two), "upstream asks again and again");
+}

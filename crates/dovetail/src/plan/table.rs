@@ -4,12 +4,14 @@ mod nodes;
 
 use std::fmt::Write;
 
+use insight::{
+    funnel::Funnel,
+    launch::{Pending, Report},
+};
+
 use model::price::Price;
 
-use super::{
-    funnel::Funnel,
-    report::{Pending, Report},
-};
+use super::funnel;
 use crate::terminal::{Role, Screen, change, counted, hanging, hourly, monthly, percent};
 
 pub(super) fn render(report: &Report, with_pods: bool, screen: &Screen) -> String {
@@ -86,7 +88,7 @@ fn pending(groups: &[Pending], pods: usize, screen: &Screen) -> String {
         let head = hanging("x  ", &format!("{who} {wants}{stop}"), screen.text_width());
         text.push_str(&head.replacen('x', &screen.paint(Role::Stop, "x"), 1));
         match &group.funnel {
-            Some(funnel) => text.push_str(&funnel.render(screen)),
+            Some(way) => text.push_str(&funnel::render(way, screen)),
             None => text.push_str(&refusals(&group.message, screen)),
         }
     }

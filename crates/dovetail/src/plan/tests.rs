@@ -10,13 +10,10 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{
-    engine::{Planned, Upstream},
-    input::Input,
-    offers::Offers,
-    report::Report,
-    *,
-};
+use insight::launch::{Planned, Report, Upstream};
+
+use super::table;
+use crate::{document, terminal::Screen};
 
 const SNAPSHOT: &str = r#"{
   "apiVersion": "dovetail.dev/v1alpha1", "kind": "Snapshot",
@@ -130,22 +127,7 @@ fn planned() -> Planned {
 }
 
 fn report(planned: &Planned) -> Report {
-    let input = Input {
-        snapshot: snapshot(),
-        dump: "dump".into(),
-        files: 1,
-        objects: 2,
-        catalogue: Offers {
-            catalog: None,
-            name: "aws".into(),
-            region: "us-east-1".into(),
-            prices_of: "2026-07-20".into(),
-            because: "NodePool general uses EC2NodeClass".into(),
-            assumed: vec![],
-        },
-        assumed: vec!["no DaemonSets in the dump: nodes run none".into()],
-    };
-    Report::of(&input, planned)
+    Report::of(&snapshot(), planned)
 }
 
 fn screen(width: Option<usize>) -> Screen {

@@ -1,11 +1,15 @@
 //! One term after the other: watch, wait for the lease, act while it is ours.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{
+    fs,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
-use cloud::{Call, CallObserver, CloudProvider, Metered};
+use cloud::{Call, CallObserver, CloudProvider, Fenced, Metered};
 use cloud_kwok::{Kwok, Offers};
-use controllers::{Cluster, Parts, watches::Watches};
+use controllers::{Cluster, Keeper, Parts, fence, watches::Watches};
 use runtime::{
     Api, Engine, Metrics, Recorder,
     api::{self, Observation, Observer, Options},
@@ -16,7 +20,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use super::{Process, USER_AGENT, edge::Edge};
+use super::{Process, USER_AGENT, edge::Edge, namespace};
 
 /// Terms, for ever. Ends only when something is wrong that waiting does not mend.
 pub(super) async fn terms(process: &Process, edge: &Edge) -> anyhow::Result<()> {
@@ -33,7 +37,8 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     let (recorder, events) = Recorder::new(1024);
     let cloud = provider(process, &api)?;
     let cloud = Arc::new(Metered::new(cloud, Arc::new(CloudCalls::new(&process.metrics))));
-    let cluster = Arc::new(Cluster::new(Parts {
+    let cloud = Arc::new(Fenced::new(cloud, fence(edge.leader())));
+    let cluster = Cluster::new(Parts {
         api: api.clone(),
         cloud,
         clock: clock.clone(),
@@ -41,7 +46,11 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
         recorder,
         metrics: Arc::clone(&process.metrics),
         settings: Arc::clone(settings),
-    }));
+    });
+    let cluster = Arc::new(match &process.flight {
+        Some(flight) => cluster.recorded(Arc::clone(flight)),
+        None => cluster,
+    });
     // The controllers listen before the first object arrives, and act once all have.
     let controllers = controllers::all(&cluster)?;
     let mut tasks = JoinSet::new();
@@ -54,14 +63,32 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     }
     edge.show(String::new());
     let leading = |leadership: &Leadership| matches!(leadership, Leadership::Leading { .. });
-    lost.wait_for(leading).await.context("the elector is gone")?;
+    let mine = *lost.wait_for(leading).await.context("the elector is gone")?;
     tracing::info!("leading");
+    if settings.decision_records {
+        let namespace = namespace::of_the_lease(&settings.leader_election_namespace);
+        keep(process, &cluster, &mut tasks, namespace);
+    }
     tasks.spawn(controllers);
     tokio::select! {
         ended = tasks.join_next() => bail!("a part of the controller ended: {ended:?}"),
         () = watches.ended() => bail!("a watch ended"),
-        _ = lost.wait_for(|leadership| !leading(leadership)) => Ok(()),
+        // Another term of our own is another term, too: somebody else may have led in between.
+        _ = lost.wait_for(|leadership| *leadership != mine) => Ok(()),
     }
+}
+
+/// Sees that decisions outlive this process, if it is known where.
+fn keep(process: &Process, cluster: &Arc<Cluster>, tasks: &mut JoinSet<()>, namespace: anyhow::Result<String>) {
+    let Ok(namespace) = namespace else {
+        tracing::error!(
+            "decisions are not kept: the namespace is unknown; set --leader-election-namespace, or --decision-records=false"
+        );
+        return;
+    };
+    let keeper = Arc::new(Keeper::new(cluster, &namespace));
+    *process.keeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&keeper));
+    tasks.spawn(async move { keeper.run().await });
 }
 
 /// Waits for the first list of everything, and shows meanwhile what is missing.
@@ -89,7 +116,6 @@ async fn listed(watches: &mut Watches, edge: &Edge) {
 /// A client that writes only while we lead.
 async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
     let settings = &process.settings;
-    let leader = edge.leader().clone();
     let options = Options {
         rate: Some(Rate {
             per_second: f64::from(settings.kube_client_qps),
@@ -97,7 +123,7 @@ async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
         }),
         random: Random::from_system(),
         observer: Some(Arc::new(Requests(Arc::clone(&process.metrics)))),
-        may_write: Some(Arc::new(move || leader.epoch_now().is_some())),
+        may_write: Some(fence(edge.leader())),
         ..Options::new(USER_AGENT)
     };
     Ok(api::connect(None, options).await?)

@@ -5,6 +5,7 @@ use std::{fmt::Write, time::Duration};
 use scenario::{Outcome, Scenario};
 use serde::Serialize;
 
+use super::Job;
 use crate::terminal::{Align, Cell, Role, Screen, Table, counted, grouped};
 
 /// What the runs came to.
@@ -16,6 +17,9 @@ pub(super) struct Report {
     pub(super) seconds: f64,
     pub(super) scenarios: Vec<Row>,
     pub(super) failures: Vec<Failed>,
+    /// When it was last said how far it is.
+    #[serde(skip)]
+    told: Duration,
 }
 
 /// What the runs of one scenario came to.
@@ -43,11 +47,13 @@ pub(super) struct Failed {
     pub(super) at: usize,
     pub(super) scenario: String,
     pub(super) seed: u64,
-    pub(super) failures: Vec<String>,
+    /// Where the process died, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) saved: Option<String>,
-    #[serde(skip)]
-    pub(super) outcome: Outcome,
+    pub(super) death: Option<String>,
+    pub(super) failures: Vec<String>,
+    /// As which file, with so many faults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) saved: Option<(String, usize)>,
 }
 
 impl Report {
@@ -63,10 +69,35 @@ impl Report {
             seconds: 0.0,
             scenarios: scenarios.iter().map(row).collect(),
             failures: Vec::new(),
+            told: Duration::ZERO,
         }
     }
 
-    pub(super) fn add(&mut self, at: usize, file: &str, seed: u64, ran: anyhow::Result<Outcome>) {
+    /// Whether nothing was said for ten seconds.
+    pub(super) fn is_time_to_tell(&mut self, now: Duration) -> bool {
+        let is_time = now.saturating_sub(self.told) >= Duration::from_secs(10);
+        if is_time {
+            self.told = now;
+        }
+        is_time
+    }
+
+    /// How far it is.
+    pub(super) fn so_far(&self, all: usize, time: Duration) -> String {
+        let (faults, deaths) = self.scenarios.iter().fold((0, 0), |(faults, deaths), row| {
+            (faults + row.faults, deaths + row.deaths)
+        });
+        let minute = self.runs as u128 * 60_000 / time.as_millis().max(1);
+        format!(
+            "{:>6} s  {} of {all} runs, {} failed, {faults} faults, {deaths} deaths, {minute} a minute",
+            time.as_secs(),
+            self.runs,
+            self.failed
+        )
+    }
+
+    pub(super) fn add(&mut self, job: &Job, file: &str, ran: anyhow::Result<Outcome>, saved: Option<(String, usize)>) {
+        let at = job.at;
         let outcome = ran.unwrap_or_else(|error| Outcome {
             failures: vec![format!("{error:#}")],
             ..Outcome::default()
@@ -81,10 +112,13 @@ impl Report {
             self.failures.push(Failed {
                 at,
                 scenario: file.to_owned(),
-                seed,
-                failures: outcome.failures.clone(),
-                saved: None,
-                outcome,
+                seed: job.seed,
+                death: job
+                    .death
+                    .as_ref()
+                    .map(|(death, what)| format!("{} request {}: {what}", death.fault, death.request)),
+                failures: outcome.failures,
+                saved,
             });
             self.failures.sort_by_key(|failed| (failed.at, failed.seed));
         }
@@ -121,19 +155,20 @@ impl Report {
         for failed in &self.failures {
             let _ = writeln!(
                 text,
-                "\n{} seed {}",
+                "\n{} seed {}{}",
                 screen.paint(Role::Stop, &format!("failed  {}", failed.scenario)),
-                failed.seed
+                failed.seed,
+                failed
+                    .death
+                    .as_ref()
+                    .map(|death| format!(", {death}"))
+                    .unwrap_or_default()
             );
             for failure in &failed.failures {
                 let _ = writeln!(text, "        {failure}");
             }
-            if let Some(saved) = &failed.saved {
-                let _ = writeln!(
-                    text,
-                    "        saved as {saved} with {}",
-                    counted(failed.outcome.strikes.len(), "fault")
-                );
+            if let Some((saved, faults)) = &failed.saved {
+                let _ = writeln!(text, "        saved as {saved} with {}", counted(*faults, "fault"));
             }
         }
         let _ = writeln!(

@@ -1,5 +1,6 @@
 //! Amounts as people read them: dollars an hour and a month, thousands, percent.
 
+use insight::Dollars;
 use model::price::Price;
 
 /// Hours of a month, as clouds' calculators count it.
@@ -23,6 +24,54 @@ pub(crate) fn change(before: Price, after: Price) -> String {
     let difference = Price::from_picos(before.picos().abs_diff(after.picos()));
     let sign = if after < before { "-" } else { "+" };
     format!("{sign}${}/mo", month(difference))
+}
+
+/// Amounts that may be less than nothing, as people read them.
+pub(crate) trait Amount {
+    /// `$24.71/h`.
+    fn an_hour(self) -> String;
+    /// Of a monthly amount: `$18,039`.
+    fn whole(self) -> String;
+    /// Of a monthly amount, without the sign for dollars: `18,039`.
+    fn plain(self) -> String;
+    /// Of a monthly change: `-$234`, `+$12`; nothing is `$0`.
+    fn signed(self) -> String;
+}
+
+impl Amount for Dollars {
+    fn an_hour(self) -> String {
+        format!("{}{}", if self.0 < 0 { "-" } else { "" }, hourly(self.size()))
+    }
+
+    fn whole(self) -> String {
+        format!("{}${}", if self.0 < 0 { "-" } else { "" }, rounded(self))
+    }
+
+    fn plain(self) -> String {
+        format!("{}{}", if self.0 < 0 { "-" } else { "" }, rounded(self))
+    }
+
+    fn signed(self) -> String {
+        let sign = match self.0 {
+            0 => "",
+            ..0 => "-",
+            _ => "+",
+        };
+        format!("{sign}${}", rounded(self))
+    }
+}
+
+/// Whole dollars, below ten with cents.
+fn rounded(amount: Dollars) -> String {
+    let picos = amount.0.unsigned_abs();
+    let places = if picos > 0 && picos < 10 * PICOS { 2 } else { 0 };
+    decimal(picos, places)
+}
+
+/// `24.71`, below a dollar `0.1374`.
+pub(crate) fn per_hour(amount: Dollars) -> String {
+    let picos = amount.0.unsigned_abs();
+    decimal(picos, if picos < PICOS { 4 } else { 2 })
 }
 
 fn month(price: Price) -> String {

@@ -10,11 +10,13 @@ use super::{
     document,
     fault::{Fault, Place},
     parse::Reading,
+    tar,
 };
 
 /// Something to read.
 pub enum Source {
-    /// A file, or a directory of files named `*.json`, `*.yaml`, `*.yml`, each also with `.gz`.
+    /// A file, an archive of files (tar, gzipped or not), or a directory of files named `*.json`, `*.yaml`, `*.yml`, each
+    /// also with `.gz`.
     Path(PathBuf),
     /// Anything else, under a name for messages.
     Stream(String, Box<dyn Read>),
@@ -83,13 +85,40 @@ fn open_file(path: &Path, reading: &mut Reading) {
 }
 
 fn take(name: &str, reader: impl Read, reading: &mut Reading) {
-    reading.report.sources += 1;
     match slurp(reader) {
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => document::split(name, &text, reading),
-            Err(error) => reading.fault(not_text(name, &error)),
-        },
-        Err(error) => reading.fault(unreadable(name, &error)),
+        Ok(bytes) if tar::is_archive(&bytes) => take_archive(name, &bytes, reading),
+        Ok(bytes) => take_text(name, bytes, reading),
+        Err(error) => {
+            reading.report.sources += 1;
+            reading.fault(unreadable(name, &error));
+        }
+    }
+}
+
+fn take_text(name: &str, bytes: Vec<u8>, reading: &mut Reading) {
+    reading.report.sources += 1;
+    match String::from_utf8(bytes) {
+        Ok(text) => document::split(name, &text, reading),
+        Err(error) => reading.fault(not_text(name, &error)),
+    }
+}
+
+/// Reads the files of an archive that are named like dumps.
+fn take_archive(name: &str, bytes: &[u8], reading: &mut Reading) {
+    let Some(files) = tar::files(bytes) else {
+        let broken = io::Error::other("the archive is damaged or cut short");
+        return reading.fault(unreadable(name, &broken));
+    };
+    for (file, content) in files {
+        if !is_dump(Path::new(&file)) {
+            reading.report.ignored_files += 1;
+            continue;
+        }
+        let name = format!("{name}:{file}");
+        match slurp(content) {
+            Ok(bytes) => take_text(&name, bytes, reading),
+            Err(error) => reading.fault(unreadable(&name, &error)),
+        }
     }
 }
 

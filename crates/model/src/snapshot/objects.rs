@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::Table;
 use crate::{
+    digest::of_version,
     object::{
         CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
         NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
@@ -79,6 +80,9 @@ macro_rules! kinds {
         }
 
         impl Objects {
+            /// The kinds of all tables by apiVersion and kind. Node classes are of kinds that NodePools name.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[$(($kind::API_VERSION, $kind::KIND),)*];
+
             /// Shows every object in the file's order: kind by kind, sorted by key.
             pub(crate) fn visit<V: Visit>(&self, visitor: &mut V) -> Result<(), V::Error> {
                 $(for object in self.$field.iter() {
@@ -88,6 +92,15 @@ macro_rules! kinds {
                     visitor.node_class(class)?;
                 }
                 Ok(())
+            }
+
+            /// A number for the versions of each kind's objects, whatever their order.
+            pub fn versions(&self) -> Vec<(&'static str, u64)> {
+                let classes = self.node_classes.values().map(|class| of_version(&class.metadata));
+                vec![
+                    $(($kind::KIND, sum(self.$field.iter().map(|object| of_version(object.metadata())))),)*
+                    ("NodeClass", sum(classes)),
+                ]
             }
 
             /// How many objects there are of all kinds.
@@ -154,6 +167,10 @@ kinds! {
     resource_claims: ResourceClaim,
     /// What device claims are made from.
     resource_claim_templates: ResourceClaimTemplate,
+}
+
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::wrapping_add)
 }
 
 /// Where in an object the fault is, and what it is.

@@ -79,10 +79,15 @@ struct Candidate {
 }
 
 impl Overlays {
+    /// Whether there are any, and they are not switched off.
+    pub(super) fn take_part(snapshot: &Snapshot) -> bool {
+        snapshot.settings().feature_gates.node_overlay && !snapshot.objects().node_overlays.is_empty()
+    }
+
     /// The overlays of a snapshot that are valid and contradict no other; none while overlays are switched off.
     pub(super) fn of(snapshot: &Snapshot, stock: &Stock, vocabulary: &mut Vocabulary) -> Self {
         let mut overlays = Self::default();
-        if !snapshot.settings().feature_gates.node_overlay || snapshot.objects().node_overlays.is_empty() {
+        if !Self::take_part(snapshot) {
             return overlays;
         }
         let rules = vocabulary.rules().clone();

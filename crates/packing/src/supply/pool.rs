@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use model::{
     instance_type::InstanceType,
-    object::{NodePool, NodePoolName},
+    object::{NodePool, NodePoolName, Text},
     resources::{ResourceList, ResourceName},
     snapshot::{Member, Snapshot},
     vocabulary::Vocabulary,
@@ -78,22 +78,43 @@ impl Pools {
 pub struct Offered {
     /// The numbers of all keys and values below.
     pub vocabulary: Vocabulary,
-    /// By NodePool, whether or not it can launch anything now, in catalogue order.
-    pub types: BTreeMap<NodePoolName, Vec<Arc<InstanceType>>>,
+    /// By NodePool, whether or not it can launch anything now, and by name; pools that offer nothing are missing.
+    pub types: BTreeMap<NodePoolName, BTreeMap<Text, Arc<InstanceType>>>,
+    /// The pools it was asked for; none when overlays took part, which look at more than names.
+    pools: Option<Vec<NodePoolName>>,
 }
 
 impl Offered {
     /// What the node class of every NodePool offers.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let stock = Stock::of(snapshot);
+        Self::from_stock(snapshot, &Stock::of(snapshot))
+    }
+
+    /// The same from what the snapshot's catalogue comes to.
+    pub(crate) fn from_stock(snapshot: &Snapshot, stock: &Stock) -> Self {
         let mut vocabulary = stock.vocabulary();
-        let overlays = Overlays::of(snapshot, &stock, &mut vocabulary);
+        let overlays = Overlays::of(snapshot, stock, &mut vocabulary);
         let of_pool = |pool: &Arc<NodePool>| {
             let wares = overlays.applied(pool, stock.offered(pool));
-            (pool.name(), wares.into_iter().map(|ware| ware.entry).collect())
+            let types: BTreeMap<_, _> = wares
+                .into_iter()
+                .map(|ware| (Arc::clone(&ware.entry.name), ware.entry))
+                .collect();
+            (!types.is_empty()).then(|| (pool.name(), types))
         };
-        let types = snapshot.objects().node_pools.iter().map(of_pool).collect();
-        Self { vocabulary, types }
+        let pools = || snapshot.objects().node_pools.iter();
+        Self {
+            types: pools().filter_map(of_pool).collect(),
+            pools: (!Overlays::take_part(snapshot)).then(|| pools().map(|pool| pool.name()).collect()),
+            vocabulary,
+        }
+    }
+
+    /// Whether it is what a snapshot of the same catalogue would come to, too.
+    pub(crate) fn is_of(&self, snapshot: &Snapshot) -> bool {
+        let pools = snapshot.objects().node_pools.iter().map(|pool| pool.name());
+        let is_same = |known: &Vec<NodePoolName>| pools.eq(known.iter().cloned());
+        !Overlays::take_part(snapshot) && self.pools.as_ref().is_some_and(is_same)
     }
 }
 

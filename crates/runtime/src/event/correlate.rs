@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use api::annotations::DECISION;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -140,16 +141,26 @@ fn written(event: &Event, message: &str, said: &Said, now: Timestamp) -> Written
     if !object.namespace.is_empty() {
         involved["namespace"] = json!(object.namespace);
     }
+    let mut metadata = json!({"name": said.name, "namespace": namespace});
+    if let Some(decision) = event.decision {
+        metadata["annotations"] = json!({ DECISION: decision });
+    }
     let whole = json!({
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"name": said.name, "namespace": namespace},
+        "metadata": metadata,
         "involvedObject": involved,
         "reason": event.reason, "message": message, "type": event.kind.text(), "count": said.count,
         "firstTimestamp": first, "lastTimestamp": last, "eventTime": null,
         "source": {"component": event.component},
         "reportingComponent": event.component, "reportingInstance": "",
     });
-    let patch = (said.count > 1).then(|| json!({"count": said.count, "lastTimestamp": last, "message": message}));
+    let patch = (said.count > 1).then(|| {
+        let mut patch = json!({"count": said.count, "lastTimestamp": last, "message": message});
+        if let Some(decision) = event.decision {
+            patch["metadata"] = json!({"annotations": { DECISION: decision }});
+        }
+        patch
+    });
     Written {
         namespace: namespace.to_owned(),
         name: said.name.clone(),

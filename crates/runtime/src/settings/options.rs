@@ -67,6 +67,9 @@ options! {
     "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";
     "foresight" "FORESIGHT" Kind::Switch(|settings| &mut settings.foresight), "With cheapest packing: nodes are as large as the pods ask for that ReplicaSets are about to make. Default false.";
     "consolidation" "CONSOLIDATION" Kind::Choice(&["cheapest", "faithful"], |settings, consolidation| settings.consolidation = if consolidation == "faithful" { Consolidation::Faithful } else { Consolidation::Cheapest }), "Which moves save money: cheapest (also several nodes for several), or faithful to upstream. Default cheapest.";
+    "decision-records" "DECISION_RECORDS" Kind::Switch(|settings| &mut settings.decision_records), "Keep a record of every act and refusal, in the ConfigMaps dovetail-decisions-0 to -9 beside the Lease. Default true.";
+    "decisions-file" "DECISIONS_FILE" Kind::Text(|settings, path| path.clone_into(&mut settings.decisions_file)), "A file that holds the decision records as well, one a line. Default none.";
+    "flight-recorder" "FLIGHT_RECORDER" Kind::Text(|settings, path| path.clone_into(&mut settings.flight_recorder)), "A directory in which the inputs of the decisions of the last 24 hours are kept, for dovetail replay. Default none.";
 }
 
 impl Opt {

@@ -89,6 +89,9 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         packing: Packing::Faithful,
         foresight: true,
         consolidation: Consolidation::Faithful,
+        decision_records: false,
+        decisions_file: "decisions.jsonl".to_owned(),
+        flight_recorder: "flight".to_owned(),
     };
     let constraints = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#;
     let values = [
@@ -122,6 +125,9 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         ("packing", "faithful"),
         ("foresight", "true"),
         ("consolidation", "faithful"),
+        ("decision-records", "false"),
+        ("decisions-file", "decisions.jsonl"),
+        ("flight-recorder", "flight"),
     ];
     let flags: Vec<String> = values.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();

@@ -1,6 +1,6 @@
 //! The cluster as it was right before and right after each change, in the few facts that the rules need.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use model::quantity::Quantity;
@@ -23,12 +23,18 @@ pub(super) struct Claim {
     pub(super) is_initialized: bool,
     /// It is drained, and its machine is being removed.
     pub(super) is_ending: bool,
+    /// What the pods it was made for ask for.
+    pub(super) promised: [i128; 2],
+    /// When it is too old to stay.
+    pub(super) expires_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Node {
     pub(super) allocatable: [i128; 2],
     pub(super) is_open: bool,
+    /// When it was last open, if it is not any more.
+    closed_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -38,6 +44,39 @@ pub(super) struct Pod {
     pub(super) requests: [i128; 2],
     pub(super) is_daemon: bool,
     pub(super) is_leaving: bool,
+    /// No two of its app may share a node.
+    pub(super) is_apart: bool,
+    /// Since when it has had its node.
+    bound_at: Option<Timestamp>,
+}
+
+/// Room on a node for pods that have to move.
+#[derive(Debug, Clone)]
+pub(super) struct Room {
+    pub(super) node: String,
+    free: [i128; 2],
+    /// Of which there are pods.
+    apps: BTreeSet<String>,
+}
+
+impl Room {
+    /// Whether a pod could go there, as far as cores, memory and its wish to be apart go.
+    pub(super) fn takes(&self, pod: &Pod) -> bool {
+        let fits = pod.requests.iter().zip(self.free).all(|(asked, free)| *asked <= free);
+        fits && !(pod.is_apart && self.apps.contains(&pod.app))
+    }
+
+    pub(super) fn free(&self) -> [i128; 2] {
+        self.free
+    }
+}
+
+/// What a disruption could count on when its node was marked: the pods that have to move, and where there was room.
+#[derive(Debug, Clone)]
+pub(super) struct Marked {
+    /// By identity.
+    pub(super) pods: BTreeSet<String>,
+    pub(super) rooms: Vec<Room>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -54,13 +93,24 @@ pub(super) struct Mirror {
     pub(super) pools: BTreeMap<String, Pool>,
     /// When pods of an app were evicted.
     pub(super) moves: BTreeMap<String, VecDeque<Timestamp>>,
+    /// How many pods an app has.
+    counts: BTreeMap<String, usize>,
     /// The most pods an app had.
     pub(super) sizes: BTreeMap<String, usize>,
     /// When claims were made.
     pub(super) made: VecDeque<Timestamp>,
     /// The most pods there were lately, and when.
     peak: (usize, Option<Timestamp>),
+    /// Claims that are being disrupted on our own account, and what that could count on.
+    pub(super) marked: BTreeMap<String, Marked>,
+    /// Pods that needed a place lately: what they ask for, and until when; no end while they still do.
+    wanting: BTreeMap<String, ([i128; 2], Option<Timestamp>)>,
 }
+
+/// How far behind a decision may see the cluster: what came or went within it does not count against the decision.
+const BLUR: SignedDuration = SignedDuration::from_secs(60);
+/// How long a claim that was made for a pod may be on its way.
+const ON_THE_WAY: SignedDuration = SignedDuration::from_mins(16);
 
 /// How long a peak of pods excuses nodes that were launched for it.
 const PEAK: SignedDuration = SignedDuration::from_mins(30);
@@ -70,15 +120,31 @@ impl Mirror {
         let name = text(&change.object, "/metadata/name").to_owned();
         let is_gone = change.event == Event::Deleted;
         match change.resource.plural.as_str() {
-            "nodeclaims" if is_gone => drop(self.claims.remove(&name)),
+            "nodeclaims" if is_gone => {
+                self.claims.remove(&name);
+                self.marked.remove(&name);
+            }
             "nodeclaims" => {
                 if change.event == Event::Added {
                     self.made.push_back(now);
                 }
-                self.claims.insert(name, claim(&change.object));
+                let seen = claim(&change.object);
+                let is_marked = seen.reason.as_deref().is_some_and(|reason| REPLACED.contains(&reason));
+                if !is_marked {
+                    self.marked.remove(&name);
+                } else if !self.marked.contains_key(&name) {
+                    let marked = self.mark(&seen.node, now);
+                    self.marked.insert(name.clone(), marked);
+                }
+                self.claims.insert(name, seen);
             }
             "nodes" if is_gone => drop(self.nodes.remove(&name)),
-            "nodes" => drop(self.nodes.insert(name, node(&change.object))),
+            "nodes" => {
+                let mut seen = node(&change.object);
+                let before = self.nodes.get(&name);
+                seen.closed_at = before.and_then(|it| if it.is_open { Some(now) } else { it.closed_at });
+                self.nodes.insert(name, seen);
+            }
             "nodepools" if is_gone => drop(self.pools.remove(&name)),
             "nodepools" => drop(self.pools.insert(name, pool(&change.object))),
             "pods" => self.see_pod(change, is_gone, now),
@@ -97,13 +163,23 @@ impl Mirror {
         if !was_target && holds(&change.object, "DisruptionTarget") {
             self.moves.entry(pod.app.clone()).or_default().push_back(now);
         }
+        let is_waiting = !is_gone && !is_over && !pod.is_leaving && pod.node.is_empty();
+        match self.wanting.get_mut(&uid) {
+            Some((_, until)) if !is_waiting => *until = until.or(Some(now)),
+            None if is_waiting => drop(self.wanting.insert(uid.clone(), (pod.requests, None))),
+            _ => {}
+        }
         if is_gone || is_over {
-            self.pods.remove(&uid);
+            self.forget_pod(&uid);
         } else {
             let app = pod.app.clone();
-            self.pods.insert(uid, pod);
+            let known = self.pods.get(&uid).and_then(|known| known.bound_at);
+            let bound_at = (!pod.node.is_empty()).then(|| known.unwrap_or(now));
+            self.pods.insert(uid, Pod { bound_at, ..pod });
             if change.event == Event::Added {
-                let size = self.pods.values().filter(|pod| pod.app == app).count();
+                let size = self.counts.entry(app.clone()).or_default();
+                *size += 1;
+                let size = *size;
                 let most = self.sizes.entry(app).or_default();
                 *most = (*most).max(size);
             }
@@ -112,6 +188,13 @@ impl Mirror {
         let is_past = self.peak.1.is_none_or(|at| now.duration_since(at) > PEAK);
         if count >= self.peak.0 || is_past {
             self.peak = (count, Some(now));
+        }
+    }
+
+    fn forget_pod(&mut self, uid: &str) {
+        let gone = self.pods.remove(uid);
+        if let Some(count) = gone.and_then(|pod| self.counts.get_mut(&pod.app)) {
+            *count = count.saturating_sub(1);
         }
     }
 
@@ -125,9 +208,88 @@ impl Mirror {
         self.made.clear();
     }
 
+    /// What a disruption of this node can count on now.
+    fn mark(&self, node: &str, now: Timestamp) -> Marked {
+        let is_old = |pod: &Pod| pod.bound_at.is_some_and(|at| now.duration_since(at) >= BLUR);
+        let pods = self.pods.iter().filter(|(_, pod)| pod.node == node && is_old(pod));
+        let pods = pods.filter(|(_, pod)| !pod.is_daemon && !pod.is_leaving);
+        let is_room = |(name, there): &(&String, &Node)| {
+            let was_open = there.closed_at.is_some_and(|at| now.duration_since(at) <= BLUR);
+            **name != node && (there.is_open || was_open)
+        };
+        let room = |(name, there): (&String, &Node)| {
+            let mut room = Room {
+                node: name.clone(),
+                free: there.allocatable,
+                apps: BTreeSet::new(),
+            };
+            let on_it = self.pods.values().filter(|pod| pod.node == *name);
+            for pod in on_it.filter(|pod| is_old(pod) && !pod.is_leaving) {
+                room.free = [room.free[0] - pod.requests[0], room.free[1] - pod.requests[1]];
+                room.apps.insert(pod.app.clone());
+            }
+            room
+        };
+        Marked {
+            pods: pods.map(|(uid, _)| uid.clone()).collect(),
+            rooms: self.nodes.iter().filter(is_room).map(room).collect(),
+        }
+    }
+
+    /// The rooms a marked claim's pods may go to now: those there were when it was marked, and every node that is up now.
+    pub(super) fn rooms(&self, marked: &Marked, own: &str) -> Vec<Room> {
+        let mut rooms = marked.rooms.clone();
+        let up = self
+            .claims
+            .values()
+            .filter(|claim| claim.is_initialized && claim.node != own);
+        for claim in up {
+            if let Some(node) = self.nodes.get(&claim.node)
+                && !rooms.iter().any(|room| room.node == claim.node)
+            {
+                rooms.push(Room {
+                    node: claim.node.clone(),
+                    free: node.allocatable,
+                    apps: BTreeSet::new(),
+                });
+            }
+        }
+        rooms
+    }
+
+    /// What pods asked for that needed a place lately, those included that have to leave their node.
+    pub(super) fn wanted(&mut self, now: Timestamp) -> [i128; 2] {
+        let is_over = |until: &Option<Timestamp>| until.is_some_and(|at| now.duration_since(at) > ON_THE_WAY);
+        self.wanting.retain(|_, (_, until)| !is_over(until));
+        let going: BTreeSet<&str> = self
+            .claims
+            .values()
+            .filter(|claim| claim.is_deleting || claim.reason.is_some())
+            .map(|claim| claim.node.as_str())
+            .collect();
+        let moving = self.pods.iter().filter(|(uid, pod)| {
+            going.contains(pod.node.as_str()) && !pod.node.is_empty() && !self.wanting.contains_key(*uid)
+        });
+        let asked = self.wanting.values().map(|(requests, _)| *requests);
+        sum(asked.chain(moving.map(|(_, pod)| pod.requests)))
+    }
+
+    /// What the claims on their way were made for.
+    pub(super) fn promised(&self) -> [i128; 2] {
+        let on_their_way = self.claims.values().filter(|it| !it.is_initialized && !it.is_deleting);
+        sum(on_their_way.map(|claim| claim.promised))
+    }
+
     pub(super) fn claim_of_node(&self, node: &str) -> Option<&Claim> {
         self.claims.values().find(|claim| claim.node == node)
     }
+}
+
+/// Reasons for which a node is replaced.
+const REPLACED: [&str; 2] = ["Drifted", "Underutilized"];
+
+fn sum(amounts: impl Iterator<Item = [i128; 2]>) -> [i128; 2] {
+    amounts.fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
 }
 
 fn amounts(resources: &Value) -> [i128; 2] {
@@ -161,7 +323,15 @@ fn claim(object: &Value) -> Claim {
         capacity: capacity.is_object().then(|| amounts(capacity)),
         is_initialized: holds(object, "Initialized"),
         is_ending: holds(object, "InstanceTerminating"),
+        promised: amounts(&object["spec"]["resources"]["requests"]),
+        expires_at: expiry(object),
     }
+}
+
+fn expiry(claim: &Value) -> Option<Timestamp> {
+    let lives = crate::time::parse(text(claim, "/spec/expireAfter")).ok()?;
+    let made: Timestamp = text(claim, "/metadata/creationTimestamp").parse().ok()?;
+    made.checked_add(lives).ok()
 }
 
 fn node(object: &Value) -> Node {
@@ -171,6 +341,7 @@ fn node(object: &Value) -> Node {
     Node {
         allocatable: amounts(&object["status"]["allocatable"]),
         is_open: holds(object, "Ready") && !is_kept_free && !is_deleting && object["spec"]["unschedulable"] != true,
+        closed_at: None,
     }
 }
 
@@ -186,7 +357,19 @@ fn pod(object: &Value) -> Pod {
         requests,
         is_daemon: text(object, "/metadata/ownerReferences/0/kind") == "DaemonSet",
         is_leaving: !object["metadata"]["deletionTimestamp"].is_null(),
+        is_apart: is_apart(object),
+        bound_at: None,
     }
+}
+
+/// Whether it keeps away from nodes with pods of its own app.
+fn is_apart(pod: &Value) -> bool {
+    let required = &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let is_own = |term: &Value| {
+        term["topologyKey"] == "kubernetes.io/hostname"
+            && term["labelSelector"]["matchLabels"]["app"] == pod["metadata"]["labels"]["app"]
+    };
+    required.as_array().is_some_and(|terms| terms.iter().any(is_own))
 }
 
 fn pool(object: &Value) -> Pool {

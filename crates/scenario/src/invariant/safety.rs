@@ -8,7 +8,7 @@ use simulator::{Change, Event};
 use super::{
     Violation,
     budget::allowed,
-    mirror::{Claim, Mirror},
+    mirror::{Claim, Mirror, Room},
 };
 use crate::ground::{holds, key, text};
 
@@ -30,9 +30,9 @@ pub(super) fn protected(
     let is_running = text(before, "/status/phase") == "Running";
     let grace = before["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
     // A pod gets its whole grace, so it may be told that much before the node's time is up.
-    let due = mirror.claim_of_node(node).and_then(|claim| claim.ends_at);
-    let is_due = due.is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
-    (is_wrong && is_running && !is_due).then(|| Violation {
+    let due = || mirror.claim_of_node(node).and_then(|claim| claim.ends_at);
+    let is_due = || due().is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
+    (is_wrong && is_running && !is_due()).then(|| Violation {
         rule: "I3",
         what: format!(
             "pod {} was {} although it is protected",
@@ -126,6 +126,26 @@ pub(super) fn no_runaway(mirror: &Mirror) -> Option<Violation> {
     })
 }
 
+/// Four cores and eight GiB: so much more than pods ask for may be on its way.
+const SPARE: [i128; 2] = [4_000_000_000, 8 * 1024 * 1024 * 1024 * 1_000_000_000];
+
+/// I7: claims on their way were made for more than twice what pods that need a place ask for, so the same pods were
+/// counted again and again.
+pub(super) fn no_double_promise(mirror: &mut Mirror, change: &Change, now: Timestamp) -> Option<Violation> {
+    if change.event != Event::Added {
+        return None;
+    }
+    let own = mirror.claims.get(text(&change.object, "/metadata/name"))?.promised;
+    let (promised, wanted) = (mirror.promised(), mirror.wanted(now));
+    let is_over = (0..2).all(|at| promised[at] > 2 * wanted[at] + own[at] + SPARE[at]);
+    is_over.then(|| Violation {
+        rule: "I7",
+        what: format!(
+            "claims on their way were made for {promised:?} nano-units of cpu and memory, and pods ask for {wanted:?}"
+        ),
+    })
+}
+
 /// I8: claims are made, or pods are moved, again and again although nothing changed.
 pub(super) fn no_churn(mirror: &mut Mirror, change: &Change, now: Timestamp) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -160,43 +180,47 @@ pub(super) fn no_churn(mirror: &mut Mirror, change: &Change, now: Timestamp) -> 
 }
 
 /// I9: a node that is to be replaced goes before there is room for its pods.
-pub(super) fn replaced_first(mirror: &Mirror, change: &Change) -> Option<Violation> {
+///
+/// A disruption may count on the room there was when it began, and on every node that is up when the node goes: what
+/// others took meanwhile is not its fault. A replacement that is not up yet is no room.
+pub(super) fn replaced_first(mirror: &Mirror, change: &Change, now: Timestamp) -> Option<Violation> {
     let before = change.before.as_ref()?;
     let is_going = |object: &serde_json::Value| !object["metadata"]["deletionTimestamp"].is_null();
     if is_going(before) || !is_going(&change.object) {
         return None;
     }
-    let claim: &Claim = mirror.claims.get(text(before, "/metadata/name"))?;
-    let reason = claim
-        .reason
-        .as_deref()
-        .filter(|reason| ["Drifted", "Underutilized"].contains(reason))?;
+    let name = text(before, "/metadata/name");
+    let claim: &Claim = mirror.claims.get(name)?;
+    let marked = mirror.marked.get(name)?;
+    let reason = claim.reason.as_deref()?;
+    // Others end claims too, marked or not: users who delete a pool, and age.
+    if !mirror.pools.contains_key(&claim.pool) || claim.expires_at.is_some_and(|at| now >= at) {
+        return None;
+    }
+    let rooms = mirror.rooms(marked, &claim.node);
     let mut needed = [0; 2];
-    let mut free = [0; 2];
-    for pod in mirror.pods.values().filter(|pod| !pod.is_daemon && !pod.is_leaving) {
-        for at in 0..2 {
-            if pod.node == claim.node {
-                needed[at] += pod.requests[at];
-            } else if mirror.nodes.get(&pod.node).is_some_and(|node| node.is_open) {
-                free[at] -= pod.requests[at];
-            }
+    for pod in marked.pods.iter().filter_map(|uid| mirror.pods.get(uid)) {
+        if pod.is_leaving || pod.node != claim.node {
+            continue;
+        }
+        needed = [needed[0] + pod.requests[0], needed[1] + pod.requests[1]];
+        if !rooms.iter().any(|room| room.takes(pod)) {
+            return Some(Violation {
+                rule: "I9",
+                what: format!(
+                    "NodeClaim {name} goes as {reason}, and no node takes its pod of {}",
+                    pod.app
+                ),
+            });
         }
     }
-    for (_, node) in mirror
-        .nodes
-        .iter()
-        .filter(|(name, node)| **name != claim.node && node.is_open)
-    {
-        for (free, allocatable) in free.iter_mut().zip(node.allocatable) {
-            *free += allocatable;
-        }
-    }
+    let free = rooms.iter().map(Room::free);
+    let free = free.fold([0; 2], |sum, free| [sum[0] + free[0].max(0), sum[1] + free[1].max(0)]);
     let is_short = (0..2).any(|at| needed[at] > free[at]);
     is_short.then(|| Violation {
         rule: "I9",
         what: format!(
-            "NodeClaim {} goes as {reason} with pods that ask for {needed:?} nano-units of cpu and memory, and {free:?} are free elsewhere",
-            text(before, "/metadata/name")
+            "NodeClaim {name} goes as {reason} with pods that ask for {needed:?} nano-units of cpu and memory, and {free:?} are free elsewhere"
         ),
     })
 }

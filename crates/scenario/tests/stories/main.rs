@@ -8,6 +8,10 @@
 
 mod mutant;
 mod mutants;
+mod notices;
+mod records;
+mod replicas;
+mod sweep;
 
 use std::sync::Mutex;
 
@@ -33,6 +37,15 @@ pub(crate) fn seed(seed: u64) -> Play {
         seed,
         ..Play::default()
     }
+}
+
+#[test]
+fn nodes_that_are_there_at_first_are_what_their_pool_asks_for() {
+    // On AWS pools ask for more than the offerings of a type say: its category and generation.
+    let text = "name: big\ncloud: aws\nlasts: 20m\npools:\n- {name: general}\nfilled: {nodes: 12, pods: 120}\n";
+    let outcome = run(&Scenario::read("big.yaml", text).unwrap(), &seed(1));
+    let drifted = outcome.tally.disrupted.get("Drifted");
+    assert_eq!(drifted, None, "{:?}", outcome.tally.disrupted);
 }
 
 /// Plays on two threads, and says what failed.
@@ -107,6 +120,9 @@ fn a_seed_is_the_same_story_byte_for_byte() {
     assert_ne!(other.log, first.log);
 }
 
+/// Hostile seeds that every run of the tests plays: about a minute of one core. Two thousand are the aim.
+const SEEDS: u64 = 12;
+
 #[test]
 fn hostile_runs_end_well() {
     let how = |seed| Play {
@@ -114,10 +130,47 @@ fn hostile_runs_end_well() {
         profile: Profile::Hostile,
         ..Play::default()
     };
-    let plays: Vec<_> = (1..=10)
+    let plays: Vec<_> = (1..=SEEDS)
         .map(|seed| (format!("seed {seed}"), life(), how(seed)))
         .collect();
     assert_eq!(failures(&plays), [""; 0]);
+}
+
+#[test]
+fn a_saved_failure_fails_again_in_the_same_way() {
+    let how = Play {
+        profile: Profile::Hostile,
+        wrap: Some(mutant::with(mutant::Bug::ForgetsTheToken)),
+        ..seed(2)
+    };
+    let failed = run(&life(), &how);
+    assert!(
+        failed.failures.iter().any(|failure| failure.starts_with("I5")),
+        "{:?}",
+        failed.failures
+    );
+    let strikes = shrink(&life(), &how, &failed, 60);
+    assert!(
+        !strikes.is_empty() && strikes.len() < failed.strikes.len(),
+        "{strikes:?}"
+    );
+    let small = scenario::saved(&life(), &how, &failed, strikes.clone());
+    // As a file, and played as a file is: without a profile.
+    let text = serde_saphyr::to_string(&small).unwrap();
+    let small = Scenario::read("saved.yaml", &text).unwrap();
+    let with_the_bug = Play {
+        wrap: how.wrap,
+        ..seed(small.seed.unwrap())
+    };
+    let again = run(&small, &with_the_bug);
+    assert!(
+        again.failures.iter().any(|failure| failure.starts_with("I5")),
+        "{:?}",
+        again.failures
+    );
+    assert_eq!(again.strikes, strikes);
+    let mended = run(&small, &seed(small.seed.unwrap()));
+    assert_eq!(mended.failures, [""; 0]);
 }
 
 #[test]

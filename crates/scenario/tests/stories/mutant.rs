@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use cloud::{CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairPolicy};
+use cloud::{
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairPolicy,
+    UnavailableOffering,
+};
 use model::{
     object::{NodeClaim, NodePool, ProviderId},
     snapshot::CatalogType,
@@ -22,8 +25,6 @@ pub(crate) enum Bug {
     ForgetsTheToken,
     /// Finds that every machine has drifted, always.
     AlwaysDrifted,
-    /// Promises types far more memory than they have.
-    PromisesMemory,
 }
 
 struct Mutant {
@@ -80,20 +81,7 @@ impl CloudProvider for Mutant {
     }
 
     async fn instance_types(&self, pool: &NodePool) -> Result<Vec<Arc<CatalogType>>, CloudError> {
-        let mut types = self.cloud.instance_types(pool).await?;
-        if self.bug == Bug::PromisesMemory {
-            for entry in &mut types {
-                let more = entry.capacity.map(|name, amount| {
-                    if name.as_str() == "memory" {
-                        "4Ti".parse().unwrap_or(amount)
-                    } else {
-                        amount
-                    }
-                });
-                Arc::make_mut(entry).capacity = more;
-            }
-        }
-        Ok(types)
+        self.cloud.instance_types(pool).await
     }
 
     async fn is_drifted(&self, claim: &NodeClaim) -> Result<Option<String>, CloudError> {
@@ -113,5 +101,21 @@ impl CloudProvider for Mutant {
 
     fn well_known_labels(&self) -> Vec<String> {
         self.cloud.well_known_labels()
+    }
+
+    fn gives_notice(&self) -> bool {
+        self.cloud.gives_notice()
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        self.cloud.notices().await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        self.cloud.acknowledge(notice).await
+    }
+
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        self.cloud.mark_unavailable(offering);
     }
 }

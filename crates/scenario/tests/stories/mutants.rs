@@ -1,7 +1,7 @@
 //! Each rule can be broken: bugs on purpose, in the controllers and in the cloud they see, and the rule that finds each.
 
 use controllers::mutation::{self, Mutation};
-use scenario::{FaultKind, FaultLine, Play, Scenario};
+use scenario::{FaultKind, FaultLine, Play, Scenario, Step};
 
 use crate::{
     life,
@@ -13,7 +13,10 @@ use crate::{
 fn broken(scenario: &Scenario, how: &Play) -> Vec<String> {
     let outcome = run(scenario, how);
     let rule = |failure: &String| failure.split(' ').next().unwrap_or_default().to_owned();
-    let is_rule = |word: &String| word.len() == 2 && (word.starts_with('I') || word.starts_with('L'));
+    let is_rule = |word: &String| {
+        let (letter, number) = word.split_at_checked(1).unwrap_or_default();
+        matches!(letter, "I" | "L") && number.parse::<u8>().is_ok()
+    };
     let mut rules: Vec<String> = outcome.failures.iter().map(rule).filter(is_rule).collect();
     rules.dedup();
     rules
@@ -47,7 +50,7 @@ fn finds_cloud(rules: &[&str], scenario: &Scenario, bug: Bug) {
     }
 }
 
-fn told(text: &str) -> Scenario {
+pub(crate) fn told(text: &str) -> Scenario {
     Scenario::read("mutant.yaml", text).unwrap()
 }
 
@@ -124,6 +127,77 @@ fn nodes_that_always_drift_move_pods_for_ever() {
          workloads: [{name: web, replicas: 3, spread: node}]}",
     );
     finds_cloud(&["I8", "L2"], &scenario, Bug::AlwaysDrifted);
+}
+
+#[test]
+fn machines_on_their_way_that_are_forgotten_are_launched_again_and_again() {
+    let mut scenario = told(
+        "{name: a, lasts: 60m, region: {boot: 4m-5m}, pools: [{name: general, capacity: [on-demand]}], \
+         workloads: [{name: web}]}",
+    );
+    scenario.steps = (1..=12)
+        .map(|number| Step {
+            at: format!("{}s", 60 + 12 * number),
+            scale: [("web".to_owned(), 1 + number)].into(),
+            ..Step::default()
+        })
+        .collect();
+    finds("I7", &scenario, Mutation::ForgetsInFlight);
+}
+
+#[test]
+fn a_node_that_goes_before_its_replacement_is_up_is_noticed() {
+    finds("I9", &life(), Mutation::GoesFirst);
+    let dear = told(
+        "{name: a, lasts: 90m, pools: [{name: general, capacity: [on-demand]}], \
+         workloads: [{name: web, replicas: 12}, {name: stays, cpu: 500m}], \
+         steps: [{at: 10m, scale: {web: 1}}]}",
+    );
+    finds("I9", &dear, Mutation::GoesFirst);
+}
+
+#[test]
+fn a_process_that_acts_without_the_lease_is_noticed() {
+    finds("I10", &contested("pause"), Mutation::IgnoresFence);
+}
+
+/// Two replicas while nodes come, are replaced and go, of which the leader stands still or is cut off again and again.
+pub(crate) fn contested(fault: &str) -> Scenario {
+    let mut scenario = life();
+    scenario.replicas = Some(2);
+    scenario.faults = [90, 930, 960, 1030, 2720, 3930]
+        .map(|from| FaultLine {
+            kind: if fault == "pause" {
+                FaultKind::Pause
+            } else {
+                FaultKind::Partition
+            },
+            from: Some(format!("{from}s")),
+            time: "40s".to_owned(),
+            per_mille: None,
+            seconds: None,
+        })
+        .to_vec();
+    scenario
+}
+
+#[test]
+fn nodes_that_come_and_go_for_ever_are_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 110m, pools: [{name: general, capacity: [on-demand]}], \
+         workloads: [{name: web, replicas: 3, spread: node}], \
+         steps: [{at: 7m, scale: {web: 4}}, {at: 14m, scale: {web: 5}}]}",
+    );
+    finds("L2", &scenario, Mutation::NeverRests);
+}
+
+#[test]
+fn a_notice_that_nobody_heeds_is_noticed() {
+    let scenario = told(
+        "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], \
+         workloads: [{name: web, replicas: 3, spread: node}], steps: [{at: 10m30s, interrupt: {}}]}",
+    );
+    finds("L4", &scenario, Mutation::IgnoresNotices);
 }
 
 #[test]

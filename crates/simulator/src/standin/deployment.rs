@@ -83,7 +83,7 @@ fn begin(server: &ApiServer, deployment: &Value, known: &[Arc<Value>]) -> Option
             "namespace": deployment["metadata"]["namespace"], "labels": template["metadata"]["labels"],
             "annotations": {REVISION: next.to_string()}, "ownerReferences": [owner_of(deployment)],
         }, "spec": {"replicas": 0, "selector": selector, "template": template}});
-    server.create(set).ok().map(Arc::new)
+    server.create(set).ok()
 }
 
 /// The template in use has the highest revision; a deployment that goes back counts on.

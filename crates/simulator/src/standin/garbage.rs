@@ -92,7 +92,7 @@ fn sweep(server: &ApiServer, known: &Owners, object: &Value) {
         let (kind, key) = (text(object, "/kind"), key(object));
         // Perhaps it has changed, or is another one by now.
         let now = server
-            .get(kind, &key)
+            .object(kind, &key)
             .filter(|now| now["metadata"]["uid"] == object["metadata"]["uid"]);
         if now.is_some_and(|now| !super::is_deleting(&now) && known.has_lost(&now)) {
             let _ = server.delete(kind, &key);
@@ -110,7 +110,7 @@ pub(super) async fn collect_pods(server: ApiServer) {
     while let Some(changed) = news.next(&[nodes()]).await {
         for (_, node) in changed {
             let name = text(&node, "/metadata/name").to_owned();
-            if server.get("Node", &name).is_none() {
+            if server.object("Node", &name).is_none() {
                 waiting.spawn(forget(server.clone(), name));
             }
         }
@@ -119,10 +119,10 @@ pub(super) async fn collect_pods(server: ApiServer) {
 
 async fn forget(server: ApiServer, node: String) {
     tokio::time::sleep(QUARANTINE).await;
-    if server.get("Node", &node).is_some() {
+    if server.object("Node", &node).is_some() {
         return;
     }
-    for pod in server.list("Pod") {
+    for pod in server.objects("Pod") {
         if text(&pod, "/spec/nodeName") == node {
             let _ = server.delete_now("Pod", &key(&pod));
         }

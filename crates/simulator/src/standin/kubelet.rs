@@ -77,7 +77,7 @@ async fn later(
 /// Acts on an object after a time, if it is still the same one.
 async fn once(server: ApiServer, object: Arc<Value>, after: Duration, act: impl Fn(&ApiServer, &Value) + Send) {
     tokio::time::sleep(after).await;
-    let now = server.get(text(&object, "/kind"), &key(&object));
+    let now = server.object(text(&object, "/kind"), &key(&object));
     if let Some(now) = now.filter(|now| now["metadata"]["uid"] == object["metadata"]["uid"]) {
         act(&server, &now);
     }
@@ -139,7 +139,7 @@ fn is_starting(pod: &Value) -> bool {
 }
 
 fn running(server: &ApiServer, pod: &Value, details: bool) {
-    if is_deleting(pod) || server.get("Node", text(pod, "/spec/nodeName")).is_none() {
+    if is_deleting(pod) || server.object("Node", text(pod, "/spec/nodeName")).is_none() {
         return;
     }
     let now = server.now();

@@ -7,11 +7,10 @@ use model::{
     snapshot::{Catalog, Objects, Settings, Snapshot, Table, Title},
 };
 use scheduler::{Cluster, NodeId, SchedNode, Spreading};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{News, is_deleting, nodes, pods, text};
-use crate::{ApiServer, Resource, pod::set_condition};
+use super::{News, is_deleting, nodes, place, pods, text};
+use crate::{ApiServer, Resource, address::Key, pod::set_condition};
 
 /// Schedules whenever something changes that may help.
 pub(super) async fn schedule(server: ApiServer) {
@@ -24,43 +23,79 @@ pub(super) async fn schedule(server: ApiServer) {
         Resource::new("storage.k8s.io", "csinodes"),
     ];
     let mut news = News::of(&server);
-    while news.next(&concerns).await.is_some() {
-        let waiting = waiting(&server);
+    let mut known = Known::default();
+    while let Some(changed) = news.next(&concerns).await {
+        for (resource, object) in &changed {
+            known.learn(&server, resource, object);
+        }
+        let waiting = known.waiting();
         if !waiting.is_empty() {
-            round(&server, &waiting);
+            round(&server, &known, &waiting);
         }
     }
 }
 
-/// Pods to be scheduled: priority first, then age, then identity.
-fn waiting(server: &ApiServer) -> Vec<Arc<Value>> {
-    let is_waiting = |pod: &Arc<Value>| {
-        text(pod, "/spec/nodeName").is_empty()
-            && text(pod, "/spec/schedulerName") == "default-scheduler"
-            && text(pod, "/status/phase") == "Pending"
-            && !is_deleting(pod)
-            && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
-    };
-    let mut waiting = server.all(&pods());
-    waiting.retain(is_waiting);
-    waiting.sort_by_key(|pod| {
-        let priority = pod["spec"]["priority"].as_i64().unwrap_or(0);
-        let age = text(pod, "/metadata/creationTimestamp").to_owned();
-        (-priority, age, text(pod, "/metadata/uid").to_owned())
-    });
-    waiting
+/// Nodes and pods as the scheduler reads them, kept in step with the changes: to read all of them for each would make a
+/// big cluster slow.
+#[derive(Default)]
+struct Known {
+    nodes: BTreeMap<Key, Arc<Node>>,
+    pods: BTreeMap<Key, Arc<Pod>>,
+    waiting: BTreeMap<Key, Arc<Value>>,
 }
 
-fn round(server: &ApiServer, waiting: &[Arc<Value>]) {
-    let snapshot = snapshot(server);
+impl Known {
+    fn learn(&mut self, server: &ApiServer, resource: &Resource, object: &Value) {
+        let place = place(object);
+        let now = server.current(resource, &place);
+        if *resource == nodes() {
+            keep(&mut self.nodes, &place, now.as_ref());
+        } else if *resource == pods() {
+            keep(&mut self.pods, &place, now.as_ref());
+            match now.filter(|now| is_waiting(now)) {
+                Some(now) => self.waiting.insert(place, now),
+                None => self.waiting.remove(&place),
+            };
+        }
+    }
+
+    /// Pods to be scheduled: priority first, then age, then identity.
+    fn waiting(&self) -> Vec<(Arc<Value>, Arc<Pod>)> {
+        let typed = |(place, pod): (&Key, &Arc<Value>)| Some((Arc::clone(pod), Arc::clone(self.pods.get(place)?)));
+        let mut waiting: Vec<_> = self.waiting.iter().filter_map(typed).collect();
+        waiting.sort_by_key(|(pod, _)| {
+            let priority = pod["spec"]["priority"].as_i64().unwrap_or(0);
+            let age = text(pod, "/metadata/creationTimestamp").to_owned();
+            (-priority, age, text(pod, "/metadata/uid").to_owned())
+        });
+        waiting
+    }
+}
+
+/// Keeps an object as it is now; one that is gone, or cannot be read, is not kept.
+fn keep<T: Object>(kept: &mut BTreeMap<Key, Arc<T>>, place: &Key, now: Option<&Arc<Value>>) {
+    match now.and_then(|now| T::deserialize(&**now).ok()) {
+        Some(typed) => kept.insert(place.clone(), Arc::new(typed)),
+        None => kept.remove(place),
+    };
+}
+
+fn is_waiting(pod: &Value) -> bool {
+    text(pod, "/spec/nodeName").is_empty()
+        && text(pod, "/spec/schedulerName") == "default-scheduler"
+        && text(pod, "/status/phase") == "Pending"
+        && !is_deleting(pod)
+        && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
+}
+
+fn round(server: &ApiServer, known: &Known, waiting: &[(Arc<Value>, Arc<Pod>)]) {
+    let snapshot = snapshot(server, known);
     let mut bench = Bench::new(&snapshot);
-    let nominated: Vec<Option<NodeId>> = waiting.iter().map(|pod| bench.nominate(pod)).collect();
-    for (pod, nominated) in waiting.iter().zip(nominated) {
-        let Ok(typed) = Pod::deserialize(&**pod) else { continue };
-        let typed = Arc::new(typed);
-        match bench.place(&typed, nominated) {
+    let nominated: Vec<Option<NodeId>> = waiting.iter().map(|(pod, typed)| bench.nominate(pod, typed)).collect();
+    for ((pod, typed), nominated) in waiting.iter().zip(nominated) {
+        match bench.place(typed, nominated) {
             Some(node) => bind(server, pod, &node),
-            None => refuse(server, pod, &bench.why_none(&typed)),
+            None => refuse(server, pod, &bench.why_none(typed)),
         }
     }
 }
@@ -77,10 +112,10 @@ fn refuse(server: &ApiServer, pod: &Value, message: &str) {
 }
 
 /// What the scheduler sees of the cluster.
-fn snapshot(server: &ApiServer) -> Snapshot {
+fn snapshot(server: &ApiServer, known: &Known) -> Snapshot {
     let objects = Objects {
-        nodes: table(server),
-        pods: table(server),
+        nodes: Table::new(known.nodes.values().cloned().collect()),
+        pods: Table::new(known.pods.values().cloned().collect()),
         namespaces: table(server),
         services: table(server),
         replica_sets: table(server),
@@ -134,10 +169,9 @@ impl Bench {
     }
 
     /// Keeps room for a pod where its status says.
-    fn nominate(&mut self, pod: &Value) -> Option<NodeId> {
+    fn nominate(&mut self, pod: &Value, typed: &Arc<Pod>) -> Option<NodeId> {
         let node = self.nodes.get(text(pod, "/status/nominatedNodeName")).copied()?;
-        let typed = Arc::new(Pod::deserialize(pod).ok()?);
-        let class = self.cluster.class_of(&typed);
+        let class = self.cluster.class_of(typed);
         self.cluster.nominate(class, node);
         Some(node)
     }

@@ -1,21 +1,19 @@
-//! Is a claim still what its pool asks for? What the cloud itself thinks is asked elsewhere.
+//! When is drift looked for, and is what a claim was launched as still offered? What its pool says of it is decided by the
+//! crate `disruption`, what the cloud thinks is asked of the cloud.
 
 use std::time::Duration;
 
 use api::{
-    annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION},
-    condition::names::nodeclaim::{INSTANCE_TYPE_NOT_FOUND, LAUNCHED, NODEPOOL_DRIFTED, REQUIREMENTS_DRIFTED},
+    condition::names::nodeclaim::{INSTANCE_TYPE_NOT_FOUND, LAUNCHED},
     labels::{CAPACITY_TYPE_RESERVED, INSTANCE_TYPE},
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
     object::{List, NodeClaim, NodePool, Text, condition},
-    requirement::{Requirement, Requirements, UndefinedLabels},
+    requirement::{Requirement, Requirements},
     snapshot::{Catalog, CatalogType},
     vocabulary::{KeyId, ValueId, Vocabulary},
 };
-
-use crate::provisioning::claim::read;
 
 /// How often a claim is looked at.
 pub(super) const PERIOD: Duration = Duration::from_mins(5);
@@ -40,35 +38,6 @@ pub(super) enum Drift {
 /// Whether there is anything that could drift.
 pub(super) fn is_launched(claim: &NodeClaim) -> bool {
     condition::holds(&claim.status.conditions, LAUNCHED)
-}
-
-/// How a claim differs from what its pool says now.
-pub(super) fn of_pool(pool: &NodePool, claim: &NodeClaim) -> Option<&'static str> {
-    let is_template = is_template_drifted(pool, claim).then_some(NODEPOOL_DRIFTED);
-    is_template.or_else(|| are_requirements_drifted(pool, claim).then_some(REQUIREMENTS_DRIFTED))
-}
-
-/// Hashes of different versions say nothing about each other.
-fn is_template_drifted(pool: &NodePool, claim: &NodeClaim) -> bool {
-    let both = |key: &str| {
-        Some((
-            pool.metadata.annotations.get(key)?,
-            claim.metadata.annotations.get(key)?,
-        ))
-    };
-    let (Some(hashes), Some(versions)) = (both(NODEPOOL_HASH), both(NODEPOOL_HASH_VERSION)) else {
-        return false;
-    };
-    versions.0 == versions.1 && hashes.0 != hashes.1
-}
-
-/// The claim's labels must be what the pool requires; one that is missing is not.
-fn are_requirements_drifted(pool: &NodePool, claim: &NodeClaim) -> bool {
-    let mut vocabulary = Vocabulary::new();
-    let specs: Vec<_> = pool.spec.template.spec.requirements.iter().filter_map(read).collect();
-    let wanted = Requirements::from_specs(&specs, &mut vocabulary);
-    let labels = labels_of(claim, &mut vocabulary);
-    !labels.is_compatible(&wanted, UndefinedLabels::Denied, &vocabulary)
 }
 
 fn labels_of(claim: &NodeClaim, vocabulary: &mut Vocabulary) -> Requirements {
@@ -144,48 +113,6 @@ mod tests {
             "name": "c", "annotations": annotations, "labels": labels, "creationTimestamp": "2026-11-16T10:00:00Z",
         }}))
         .unwrap()
-    }
-
-    fn hashed(hash: &str, version: &str) -> Value {
-        json!({"karpenter.sh/nodepool-hash": hash, "karpenter.sh/nodepool-hash-version": version})
-    }
-
-    #[test]
-    fn hashes_of_the_same_version_that_differ_are_drift() {
-        let cases = [
-            (hashed("1", "v3"), hashed("1", "v3"), None),
-            (hashed("1", "v3"), hashed("2", "v3"), Some("NodePoolDrifted")),
-            (hashed("1", "v3"), hashed("2", "v2"), None),
-            (hashed("1", "v3"), json!({}), None),
-            (json!({}), hashed("1", "v3"), None),
-        ];
-        for (of_pool_, of_claim, expected) in cases {
-            let (pool, claim) = (pool(of_pool_, json!([])), claim(of_claim, json!({})));
-            assert_eq!(of_pool(&pool, &claim), expected, "{pool:?} {claim:?}");
-        }
-    }
-
-    #[test]
-    fn labels_that_the_pool_no_longer_asks_for_are_drift() {
-        let wants = |operator: &str, values: Value| json!([{"key": "k", "operator": operator, "values": values}]);
-        let drifted = Some("RequirementsDrifted");
-        let cases = [
-            (wants("In", json!(["a", "b"])), json!({"k": "a"}), None),
-            (wants("In", json!(["b"])), json!({"k": "a"}), drifted),
-            (wants("In", json!(["b"])), json!({}), drifted),
-            (wants("Exists", json!([])), json!({}), drifted),
-            (wants("DoesNotExist", json!([])), json!({}), None),
-            (wants("NotIn", json!(["a"])), json!({}), None),
-            (wants("Gt", json!(["3"])), json!({"k": "4"}), None),
-            (wants("Gt", json!(["3"])), json!({"k": "3"}), drifted),
-        ];
-        for (requirements, labels, expected) in cases {
-            let found = of_pool(
-                &pool(json!({}), requirements.clone()),
-                &claim(json!({}), labels.clone()),
-            );
-            assert_eq!(found, expected, "{requirements} {labels}");
-        }
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl Pass {
         let object = Step::PersistObject(Arc::clone(&self.before), Box::new(self.draft.clone()));
         let mut current = match object.take(cluster).await {
             Ok(Answer::Claim(claim)) => claim,
+            Ok(Answer::Conflict) => return self.again(),
             Ok(_) => return,
             Err(problem) => return self.fail(problem),
         };

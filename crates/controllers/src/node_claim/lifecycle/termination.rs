@@ -188,10 +188,13 @@ async fn annotate(cluster: &Cluster, claim: Arc<NodeClaim>, deadline: Timestamp)
 
 /// Deletes the nodes that stay, and waits for the last one to go.
 async fn delete_nodes(cluster: &Cluster, nodes: Vec<Arc<Node>>) -> Result<Next, Problem> {
+    let mut next = Next::Change;
     for node in nodes {
-        Step::DeleteNode(node).take(cluster).await?;
+        if let Answer::Conflict = Step::DeleteNode(node).take(cluster).await? {
+            next = Next::Again;
+        }
     }
-    Ok(Next::Change)
+    Ok(next)
 }
 
 fn observe_instance_end(cluster: &Cluster, claim: &NodeClaim, now: Timestamp) {

@@ -1,8 +1,8 @@
 //! The tables of nodes, laid out for the width there is.
 
+use insight::launch::{ExistingNode, NewNode, Room};
 use model::price::Price;
 
-use super::super::report::{ExistingNode, NewNode, Room};
 use crate::terminal::{Align, Cell, Role, Screen, Table, bar, counted, cut_in_the_middle, grouped, hanging};
 
 /// Beyond so many rows, nodes of one kind share a row.

@@ -59,15 +59,11 @@ impl Sale {
             open: BTreeMap::new(),
         };
         let mut markets = BTreeMap::new();
-        let mut listed: Vec<usize> = (0..run.problem.index.offers.len()).collect();
-        // By name, so that the order of the catalogue does not decide between equals.
-        listed.sort_by_key(|at| {
-            let offer = &run.problem.index.offers[*at];
-            (&run.problem.index.types[offer.entry as usize].name, *at)
-        });
+        let listed = run.problem.index.offers_by_name();
         for (template, entry) in run.problem.templates.iter().enumerate() {
             let Some(rows) = rows(template) else { continue };
-            let launchable = listed.iter().map(|at| (*at, &run.problem.index.offers[*at]));
+            let listed = listed.iter().map(|at| *at as usize);
+            let launchable = listed.map(|at| (at, &run.problem.index.offers[at]));
             let launchable = launchable.filter(|(_, offer)| offer.is_launchable && is_wanted(offer));
             for (at, offer) in launchable.filter(|(_, offer)| has(&rows, offer.row as usize)) {
                 let zone = sale.zone(offer.zone);
@@ -134,8 +130,7 @@ fn arch(run: &Run<'_>, entry: u32) -> Option<ValueId> {
 
 /// What a node takes from limits.
 fn capacity(run: &Run<'_>, entry: usize) -> Amounts {
-    let capacity = &run.problem.index.types[entry].capacity;
-    amounts(&run.problem.lanes.offered(capacity))
+    amounts(run.problem.index.capacity_lanes(entry))
 }
 
 /// What a NodePool's limits leave; limits on resources nobody asks for are left to the solver.

@@ -42,6 +42,19 @@ async fn an_event_has_the_fields_that_client_go_writes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_decision_an_event_tells_of_is_an_annotation_and_changes_nothing_else() {
+    let id = ledger::Id::of("refuse", ["LimitReached", "team", "web"]);
+    let mut plain = correlator().correlate(&event("web", "no"), now()).unwrap();
+    let mut correlator = correlator();
+    let decided = correlator.correlate(&event("web", "no").decided(id), now()).unwrap();
+    let annotations = json!({"dovetail.dev/decision": id.to_string()});
+    plain.object["metadata"]["annotations"] = annotations.clone();
+    assert_eq!(decided, plain);
+    let again = correlator.correlate(&event("web", "no").decided(id), now()).unwrap();
+    assert_eq!(again.patch.unwrap()["metadata"]["annotations"], annotations);
+}
+
+#[tokio::test(start_paused = true)]
 async fn events_on_cluster_scoped_objects_live_in_the_default_namespace() {
     let mut event = event("a", "no");
     event.object.namespace = "".into();

@@ -1,0 +1,201 @@
+//! What does the cloud say beforehand about machines, and what follows from it?
+//!
+//! A machine that will be taken, stopped or repaired has its claim deleted at once, so that its node is drained while the
+//! machine is still there, and room for its pods is launched meanwhile. An offering whose spot capacity the cloud wants
+//! back is left out of plans for a while. A notice is acknowledged only after all of that is done: one that was received
+//! by a process that died comes again.
+
+use std::{sync::Arc, time::Duration};
+
+use api::labels;
+use async_trait::async_trait;
+use cloud::{Notice, NoticeKind, UnavailableOffering};
+use futures_util::future::join_all;
+use model::object::{Node, NodeClaim, Object};
+use runtime::{Event, EventKind, Settings, queue::Backoff};
+use state::{Change, State};
+
+use crate::{
+    Cluster, Controller, Next, Problem,
+    mutation::{self, Mutation},
+    node_claim::{Joined, Managed, Reason, end, label},
+};
+
+/// `interruption`
+pub struct Interruption {
+    managed: Managed,
+}
+
+/// The one thing it reconciles.
+const QUEUE: &str = "notices";
+
+impl Interruption {
+    /// For the claims that are ours.
+    pub fn new(managed: Managed) -> Self {
+        Self { managed }
+    }
+
+    /// The claims whose machines a notice is about, and their nodes.
+    fn concerned(&self, cluster: &Cluster, notice: &Notice) -> Vec<(Arc<NodeClaim>, Option<Arc<Node>>)> {
+        cluster.look(|state| {
+            let ours = state
+                .all::<NodeClaim>()
+                .iter()
+                .filter(|claim| self.managed.claim(claim));
+            let meant = ours.filter(|claim| claim.status.provider_id.as_ref().is_some_and(|id| notice.is_about(id)));
+            let node = |claim: &NodeClaim| match Joined::of(claim, state) {
+                Joined::One(node) => Some(node),
+                Joined::None | Joined::Several => None,
+            };
+            meant.map(|claim| (Arc::clone(claim), node(claim))).collect()
+        })
+    }
+
+    async fn handle(&self, cluster: &Cluster, notice: &Notice) -> Result<(), Problem> {
+        let metrics = cluster.metrics();
+        metrics.interruption_received_messages_total.inc([notice.kind.label()]);
+        if !mutation::has(Mutation::IgnoresNotices) {
+            for (claim, node) in self.concerned(cluster, notice) {
+                heed(cluster, notice.kind, &claim, node.as_deref()).await?;
+            }
+        }
+        cluster.cloud().acknowledge(notice).await?;
+        metrics.interruption_deleted_messages_total.inc([]);
+        let waited = cluster.now().duration_since(notice.at).as_secs_f64();
+        metrics
+            .interruption_message_queue_duration_seconds
+            .observe([], waited.max(0.0));
+        Ok(())
+    }
+}
+
+/// What is said about a claim and its node: upstream's words.
+fn words(kind: NoticeKind) -> (EventKind, &'static str, &'static str) {
+    match kind {
+        NoticeKind::SpotInterruption => (
+            EventKind::Warning,
+            "SpotInterrupted",
+            "Spot interruption warning was triggered",
+        ),
+        NoticeKind::Rebalance => (
+            EventKind::Normal,
+            "SpotRebalanceRecommendation",
+            "Spot rebalance recommendation was triggered",
+        ),
+        NoticeKind::ScheduledChange => (
+            EventKind::Warning,
+            "InstanceUnhealthy",
+            "An unhealthy warning was triggered for the instance",
+        ),
+        NoticeKind::Stopping => (EventKind::Warning, "InstanceStopping", "Instance is stopping"),
+        NoticeKind::Terminating => (EventKind::Warning, "InstanceTerminating", "Instance is terminating"),
+    }
+}
+
+async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Option<&Node>) -> Result<(), Problem> {
+    let (event, reason, message) = words(kind);
+    tell(cluster, claim, event, reason, message.to_owned());
+    if let Some(node) = node {
+        tell(cluster, node, event, reason, message.to_owned());
+    }
+    if let Some(offering) = offering(kind, claim) {
+        cluster.cloud().mark_unavailable(&offering);
+    }
+    if !kind.is_end() || claim.metadata.is_deleting() {
+        return Ok(());
+    }
+    if !end(cluster, claim, Reason::Interrupted(kind)).await? {
+        return Ok(());
+    }
+    tracing::info!(
+        "NodeClaim.name" = %claim.metadata.name, "message-kind" = kind.label(),
+        "initiating delete from interruption message"
+    );
+    let (event, reason) = (EventKind::Warning, "TerminatingOnInterruption");
+    let message = |what: &str| format!("Interruption triggered termination for the {what}");
+    tell(cluster, claim, event, reason, message("NodeClaim"));
+    if let Some(node) = node {
+        tell(cluster, node, event, reason, message("Node"));
+    }
+    Ok(())
+}
+
+fn tell<T: Object>(cluster: &Cluster, object: &T, kind: EventKind, reason: &str, message: String) {
+    cluster.publish(Event::new(object, kind, reason, message));
+}
+
+/// What will not be had for a while: where the cloud takes spot machines back, it has none to give.
+fn offering(kind: NoticeKind, claim: &NodeClaim) -> Option<UnavailableOffering> {
+    let of = |key: &str| Some(label(claim, key)).filter(|value| !value.is_empty());
+    let (instance_type, zone) = (of(labels::INSTANCE_TYPE)?, of(labels::ZONE)?);
+    (kind == NoticeKind::SpotInterruption).then(|| UnavailableOffering {
+        instance_type: Some(instance_type.into()),
+        zone: Some(zone.into()),
+        capacity_type: Some("spot".into()),
+        reason: "SpotInterruption".into(),
+        retry_after: None,
+    })
+}
+
+#[async_trait]
+impl Controller for Interruption {
+    type Key = &'static str;
+
+    fn name(&self) -> &'static str {
+        "interruption"
+    }
+
+    fn workers(&self, _: &Settings) -> usize {
+        1
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff {
+            least: Duration::from_millis(100),
+            most: Duration::from_secs(10),
+        }
+    }
+
+    fn initial(&self) -> Vec<&'static str> {
+        vec![QUEUE]
+    }
+
+    fn concerns(&self, _: &Change, _: &State) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    async fn reconcile(&self, cluster: &Cluster, _: &&'static str) -> Result<Next, Problem> {
+        let notices = cluster.cloud().notices().await?;
+        let handled = join_all(notices.iter().map(|notice| self.handle(cluster, notice))).await;
+        let problems: Vec<Problem> = handled.into_iter().filter_map(Result::err).collect();
+        if problems.is_empty() {
+            return Ok(Next::After(Duration::ZERO));
+        }
+        Err(Problem::Several(problems))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_where_spot_is_taken_back_an_offering_is_left_out_of_plans() {
+        let labels = json!({labels::INSTANCE_TYPE: "c-4x", labels::ZONE: "zone-a"});
+        let claim: NodeClaim = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
+        let marked = offering(NoticeKind::SpotInterruption, &claim).unwrap();
+        let parts = (marked.instance_type, marked.zone, marked.capacity_type);
+        assert_eq!(parts, (Some("c-4x".into()), Some("zone-a".into()), Some("spot".into())));
+        for kind in [
+            NoticeKind::Rebalance,
+            NoticeKind::ScheduledChange,
+            NoticeKind::Stopping,
+            NoticeKind::Terminating,
+        ] {
+            assert_eq!(offering(kind, &claim), None, "{kind:?}");
+        }
+        assert_eq!(offering(NoticeKind::SpotInterruption, &NodeClaim::default()), None);
+    }
+}

@@ -1,0 +1,321 @@
+//! Where decisions are read from: a cluster's ConfigMaps, a dump that holds them, or a file of lines.
+
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use ledger::{ENTRY, Limits, Record, Ring, read_lines, read_shard};
+use runtime::{
+    Clock,
+    api::{Options, Whereabouts, connect_to},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    live,
+    source::SourceArgs,
+    terminal::{Role, Screen, counted, grouped},
+};
+
+/// Flags about where decisions are read from.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct ShelfArgs {
+    /// Dumps that hold the ConfigMaps, or a file of decisions, instead of the cluster: directories, files, or `-`.
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub(crate) from: Vec<PathBuf>,
+    /// The namespace of the controller; otherwise all are looked through.
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "from")]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; otherwise its current one.
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub(crate) context: Option<String>,
+}
+
+/// All decisions of a source.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(crate) ring: Ring,
+    /// What counts as now: of files the time of what is newest in them.
+    pub(crate) now: Timestamp,
+    /// As messages call it.
+    pub(crate) name: String,
+    is_live: bool,
+    shards: usize,
+    /// What could not be read, a sentence each.
+    unread: Vec<String>,
+}
+
+/// How names of the ConfigMaps begin.
+const NAMED: &str = "dovetail-decisions-";
+/// More than any ring holds: files may be of more than one.
+const ROOMY: Limits = Limits {
+    shards: 1000,
+    records: 1000,
+    bytes: usize::MAX,
+};
+
+/// What was found on the way.
+#[derive(Debug, Default)]
+struct Finds {
+    shards: Vec<(u64, Vec<Record>)>,
+    loose: Vec<Record>,
+    unread: Vec<String>,
+}
+
+impl ShelfArgs {
+    /// What the flags of other commands name.
+    pub(crate) fn of(source: &SourceArgs, namespace: Option<&str>) -> Self {
+        Self {
+            from: source.from.clone(),
+            namespace: namespace.map(str::to_owned),
+            kubeconfig: source.kubeconfig.clone(),
+            context: source.context.clone(),
+        }
+    }
+
+    /// Whether a cluster is asked.
+    fn is_live(&self) -> bool {
+        self.from.is_empty()
+    }
+
+    /// Reads all decisions.
+    pub(crate) fn read(&self) -> anyhow::Result<Shelf> {
+        let mut finds = Finds::default();
+        let name = if self.is_live() {
+            let place = Whereabouts {
+                kubeconfig: self.kubeconfig.clone(),
+                context: self.context.clone(),
+            };
+            let (maps, name) = live::wait_for(async { maps(&place, self.namespace.as_deref()).await })?;
+            for map in &maps {
+                finds.map(map);
+            }
+            name
+        } else {
+            for path in &self.from {
+                finds.path(path)?;
+            }
+            let names: Vec<_> = self.from.iter().map(|path| path.display().to_string()).collect();
+            names.join(", ")
+        };
+        finds.shelf(name, self.is_live(), Clock::system().now())
+    }
+}
+
+/// The ConfigMaps of a cluster that hold decisions.
+async fn maps(place: &Whereabouts, namespace: Option<&str>) -> anyhow::Result<(Vec<Value>, String)> {
+    let next = "check --kubeconfig and --context, or work from a dump with --from";
+    let (api, name) = connect_to(place, Options::new(live::USER_AGENT))
+        .await
+        .map_err(|error| Failure::unreachable("cannot reach the cluster", error.to_string(), next))?;
+    let within = namespace
+        .map(|namespace| format!("/namespaces/{namespace}"))
+        .unwrap_or_default();
+    let path = format!("/api/v1{within}/configmaps?labelSelector=app.kubernetes.io%2Fmanaged-by%3Ddovetail");
+    let asked = api.call(http::Method::GET, &path, None, "application/json").await;
+    let bytes = asked.map_err(|error| {
+        let next = "ask for the right to list ConfigMaps there, or name the controller's namespace with -n";
+        Failure::unreachable(format!("cannot list ConfigMaps of {name}"), error.to_string(), next)
+    })?;
+    let mut list: Value = serde_json::from_slice(&bytes).with_context(|| format!("read {path}"))?;
+    Ok(match list["items"].take() {
+        Value::Array(items) => (items, name),
+        _ => (Vec::new(), name),
+    })
+}
+
+impl Finds {
+    fn map(&mut self, map: &Value) {
+        let name = map["metadata"]["name"].as_str().unwrap_or_default();
+        if !name.starts_with(NAMED) {
+            return;
+        }
+        let read = map["binaryData"][ENTRY].as_str().map(read_shard);
+        match read {
+            Some(Ok((number, records, unread))) => {
+                self.shards.push((number, records));
+                self.lost(name, unread);
+            }
+            Some(Err(error)) => self.unread.push(format!("ConfigMap {name}: {error}")),
+            None => self
+                .unread
+                .push(format!("ConfigMap {name} has no binaryData {ENTRY:?}")),
+        }
+    }
+
+    fn lost(&mut self, name: &str, lines: usize) {
+        if lines > 0 {
+            self.unread.push(format!(
+                "{} of {name} cannot be read, and {lines} are left out",
+                counted(lines, "line")
+            ));
+        }
+    }
+
+    fn path(&mut self, path: &Path) -> anyhow::Result<()> {
+        if path.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("read standard input")?;
+            return self.text("standard input", &text);
+        }
+        let cannot = |error: std::io::Error| {
+            let next = "name a dump with --from, or leave it out to ask the cluster";
+            Failure::new(format!("cannot read {}", path.display()), error.to_string(), next)
+        };
+        if path.is_dir() {
+            let entries = fs::read_dir(path).map_err(cannot)?;
+            let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            files.sort();
+            for file in files.iter().filter(|file| is_dump(file)) {
+                self.path(file)?;
+            }
+            return Ok(());
+        }
+        let bytes = fs::read(path).map_err(cannot)?;
+        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
+            let mut text = String::new();
+            flate2::read::MultiGzDecoder::new(bytes.as_slice())
+                .read_to_string(&mut text)
+                .map_err(cannot)?;
+            text
+        } else {
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        self.text(&path.display().to_string(), &text)
+    }
+
+    fn text(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let is_lines = serde_json::from_str::<Record>(first).is_ok() || first.starts_with("{\"shard\":");
+        if is_lines {
+            let (records, unread) = read_lines(text);
+            self.loose.extend(records);
+            self.lost(name, unread);
+            return Ok(());
+        }
+        // Most of a dump is pods; what holds no decision is not even parsed.
+        if !text.contains(NAMED) {
+            return Ok(());
+        }
+        let documents: Vec<Value> = serde_saphyr::from_multiple(text).with_context(|| format!("read {name}"))?;
+        for document in &documents {
+            self.document(document);
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, document: &Value) {
+        if let Some(items) = document["items"].as_array() {
+            for item in items {
+                self.document(item);
+            }
+        } else {
+            self.map(document);
+        }
+    }
+
+    fn shelf(self, name: String, is_live: bool, clock: Timestamp) -> anyhow::Result<Shelf> {
+        let shards = self.shards.len();
+        let mut ring = Ring::restored(ROOMY, self.shards);
+        for record in self.loose {
+            let is_known = ring
+                .get(record.id)
+                .is_some_and(|known| known.last_seen >= record.last_seen);
+            if !is_known {
+                ring.put(record);
+            }
+        }
+        if ring.is_empty() {
+            return Err(nothing_kept(&name, is_live, &self.unread).into());
+        }
+        let newest = ring.iter().map(|record| record.last_seen.max(record.time)).max();
+        Ok(Shelf {
+            now: if is_live { clock } else { newest.unwrap_or(clock) },
+            ring,
+            name,
+            is_live,
+            shards,
+            unread: self.unread,
+        })
+    }
+}
+
+fn is_dump(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    [".yaml", ".yml", ".json", ".jsonl"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+fn nothing_kept(name: &str, is_live: bool, unread: &[String]) -> Failure {
+    let why = match unread.first() {
+        Some(fault) => fault.clone(),
+        None if is_live => {
+            "no ConfigMap dovetail-decisions-0 to -9: no dovetail has led here yet, or it runs with --decision-records=false"
+                .to_owned()
+        }
+        None => "it holds no ConfigMap dovetail-decisions-0 to -9, and no lines of decisions".to_owned(),
+    };
+    let next = if is_live {
+        "kubectl get configmaps -A -l app.kubernetes.io/managed-by=dovetail"
+    } else {
+        "kubectl get configmaps -A -l app.kubernetes.io/managed-by=dovetail -o yaml > decisions.yaml"
+    };
+    Failure::new(format!("no decisions in {name}"), why, next)
+}
+
+impl Shelf {
+    /// An answer as a document.
+    pub(crate) fn envelope(&self, kind: &str, answer: impl Serialize) -> Value {
+        let mut document = json!({
+            "apiVersion": "dovetail.dev/v1alpha1",
+            "kind": kind,
+            "cluster": if self.is_live { self.name.as_str() } else { "" },
+            "as_of": self.now.to_string(),
+            "source": {
+                "type": if self.is_live { "live" } else { "dump" },
+                "name": self.name,
+                "decisions": self.ring.len(),
+            },
+            "engine": env!("CARGO_PKG_VERSION"),
+            "prices": "",
+            "assumed": self.unread,
+        });
+        let answer = serde_json::to_value(answer).unwrap_or_default();
+        if let (Value::Object(document), Value::Object(answer)) = (&mut document, answer) {
+            document.extend(answer);
+        }
+        document
+    }
+
+    /// Where the answer comes from: a line, dim; and what could not be read.
+    pub(crate) fn closing(&self, screen: &Screen) -> String {
+        let oldest = self.ring.iter().map(|record| record.time).min();
+        let since = oldest.map_or(String::new(), |time| {
+            format!(" back to {}", super::words::when(time, self.now))
+        });
+        let held = grouped(self.ring.len() as u128);
+        let shards = if self.shards > 0 {
+            format!(" in {}", counted(self.shards, "shard"))
+        } else {
+            String::new()
+        };
+        let mut lines = vec![format!("source   {}: {held} decisions{shards}{since}", self.name)];
+        lines.extend(self.unread.iter().map(|fault| format!("unread   {fault}")));
+        let dimmed = lines.iter().map(|line| screen.paint(Role::Secondary, line));
+        dimmed.fold(String::new(), |notes, line| notes + &line + "\n")
+    }
+}

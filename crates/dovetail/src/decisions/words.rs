@@ -1,0 +1,201 @@
+//! Decisions in words: what happened, when, and for how much.
+
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use ledger::{Action, Phase, Record, Target, Usd};
+
+use crate::terminal::{counted, grouped};
+
+/// `15:41:10` today, `Tue 03:00` within a week, `16 Nov 14:03` else.
+pub(crate) fn when(time: Timestamp, now: Timestamp) -> String {
+    let (time, today) = (time.to_zoned(TimeZone::UTC), now.to_zoned(TimeZone::UTC));
+    let format = if time.date() == today.date() {
+        "%H:%M:%S"
+    } else if today.timestamp().duration_since(time.timestamp()) < SignedDuration::from_hours(7 * 24) {
+        "%a %H:%M"
+    } else {
+        "%-d %b %H:%M"
+    };
+    time.strftime(format).to_string()
+}
+
+/// `4m 12s`, `1h 26m`, `36s`, `0.3s`: two units at most.
+pub(crate) fn lasting(span: SignedDuration) -> String {
+    let seconds = span.as_secs();
+    let two = |large: i64, unit: &str, small: i64, rest: &str| {
+        if small == 0 {
+            format!("{large}{unit}")
+        } else {
+            format!("{large}{unit} {small}{rest}")
+        }
+    };
+    match seconds {
+        ..=0 if span.subsec_millis() >= 100 => format!("0.{}s", span.subsec_millis() / 100),
+        ..=59 => format!("{}s", seconds.max(0)),
+        60..=3599 => two(seconds / 60, "m", seconds % 60, "s"),
+        3600..=86_399 => two(seconds / 3600, "h", seconds % 3600 / 60, "m"),
+        _ => two(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
+    }
+}
+
+/// Dollars with so many places and thousands with commas, without sign.
+fn dollars(amount: Usd, places: u32) -> String {
+    let one = 10_u128.pow(places);
+    let rounded = (u128::from(amount.0.unsigned_abs()) * one + 500_000_000) / 1_000_000_000;
+    let whole = grouped(rounded / one);
+    if places == 0 {
+        whole
+    } else {
+        format!("{whole}.{:0width$}", rounded % one, width = places as usize)
+    }
+}
+
+/// `$0.1374/h`.
+pub(crate) fn hourly(amount: Usd) -> String {
+    let places = if amount.0.abs() < 1_000_000_000 { 4 } else { 2 };
+    let sign = if amount.0 < 0 { "-" } else { "" };
+    format!("{sign}${}/h", dollars(amount, places))
+}
+
+/// `-$116/mo`: the change of a month's spend, from that of an hour.
+pub(crate) fn monthly_change(hourly: Usd) -> String {
+    let month = hourly.monthly();
+    let sign = if month.0 < 0 { "-" } else { "+" };
+    let places = if month.0.abs() < 10_000_000_000 { 2 } else { 0 };
+    format!("{sign}${}/mo", dollars(month, places))
+}
+
+/// `+100.30`, `(423.11)` for what is forgone, `-` for nothing.
+pub(crate) fn in_a_list(record: &Record) -> String {
+    if let Some(money) = record.money.filter(|_| !record.is_refused()) {
+        let month = money.delta().monthly();
+        let sign = if month.0 < 0 { "-" } else { "+" };
+        return format!("{sign}{}", dollars(month, 2));
+    }
+    match record.forgone_usd_h {
+        Some(forgone) if record.is_refused() => format!("({})", dollars(forgone.monthly(), 2)),
+        _ => "-".to_owned(),
+    }
+}
+
+/// A node as people know it.
+fn name(target: &Target) -> &str {
+    if target.node.is_empty() {
+        &target.claim
+    } else {
+        &target.node
+    }
+}
+
+/// Whom it is for: the pod, or how many there are.
+fn for_pods(record: &Record) -> String {
+    match (record.pod_count, record.pods.first()) {
+        (0, _) => String::new(),
+        (1, Some(pod)) => format!(" for {pod}"),
+        (count, _) => format!(" for {}", counted(count, "pod")),
+    }
+}
+
+fn all(record: &Record) -> String {
+    let names: Vec<&str> = record.there().map(name).take(2).collect();
+    let left = record.nodes.saturating_sub(names.len());
+    let rest = if left > 0 {
+        format!(" and {left} more")
+    } else {
+        String::new()
+    };
+    format!("{}{rest}", names.join(", "))
+}
+
+/// What happened, in a few words.
+pub(crate) fn what(record: &Record) -> String {
+    let first = record.there().next();
+    let kind = first
+        .map(|target| target.instance_type.as_str())
+        .filter(|name| !name.is_empty());
+    let kind = kind.map(|name| format!("{name} ")).unwrap_or_default();
+    let text = match record.action {
+        Action::Launch => {
+            let comes = record.coming().next().map(ToString::to_string);
+            let ready = match (record.phase, record.took_to("ready")) {
+                (Phase::Done, Some(took)) => format!(", ready in {}", lasting(took)),
+                _ => String::new(),
+            };
+            format!(
+                "{}{}{ready}",
+                comes.unwrap_or_else(|| "a node".to_owned()),
+                for_pods(record)
+            )
+        }
+        Action::Refuse if record.nodes > 0 => {
+            let detail = &record.detail;
+            format!("{}: {detail}", counted(record.nodes, "node"))
+        }
+        Action::Refuse => {
+            let more = record.pod_count.saturating_sub(1);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let pod = record.pods.first().map_or("a pod", |pod| pod);
+            format!("no node for {pod}{more}")
+        }
+        Action::Keep => format!("{}: {}", all(record), record.detail),
+        Action::Delete | Action::Reboot => format!("{kind}{}", all(record)),
+        Action::Replace => {
+            let comes: Vec<String> = record.coming().map(ToString::to_string).collect();
+            let by = if comes.is_empty() {
+                String::new()
+            } else {
+                format!(" by {}", comes.join(", "))
+            };
+            format!("{kind}{}{by}", all(record))
+        }
+    };
+    if record.phase == Phase::Aborted && !record.detail.is_empty() {
+        return format!("{text}: {}", record.detail);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_short_as_their_distance_allows() {
+        let now: Timestamp = "2026-11-16T15:42:00Z".parse().unwrap();
+        let cases = [
+            ("2026-11-16T15:41:10Z", "15:41:10"),
+            ("2026-11-15T03:00:00Z", "Sun 03:00"),
+            ("2026-11-02T14:03:00Z", "2 Nov 14:03"),
+        ];
+        for (time, expected) in cases {
+            assert_eq!(when(time.parse().unwrap(), now), expected);
+        }
+    }
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        let cases = [
+            (SignedDuration::from_millis(340), "0.3s"),
+            (SignedDuration::ZERO, "0s"),
+            (SignedDuration::from_secs(24), "24s"),
+            (SignedDuration::from_secs(71), "1m 11s"),
+            (SignedDuration::from_secs(120), "2m"),
+            (SignedDuration::from_secs(5160), "1h 26m"),
+            (SignedDuration::from_hours(155), "6d 11h"),
+        ];
+        for (span, expected) in cases {
+            assert_eq!(lasting(span), expected);
+        }
+    }
+
+    #[test]
+    fn money_has_its_sign_and_as_many_places_as_count() {
+        assert_eq!(hourly(Usd(158_500_000)), "$0.1585/h");
+        assert_eq!(hourly(Usd(24_710_000_000)), "$24.71/h");
+        assert_eq!(monthly_change(Usd(-158_500_000)), "-$116/mo");
+        assert_eq!(monthly_change(Usd(8_500_000)), "+$6.21/mo");
+    }
+}

@@ -1,0 +1,172 @@
+//! `dovetail doctor`: checks an installation, and says of each finding what proves it and what mends it safely.
+//!
+//! It only reads. What can be told from objects is told from a dump as well; the rest is asked of the API server.
+
+mod access;
+mod claims;
+mod objects;
+mod server;
+mod table;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use runtime::api::Whereabouts;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    answer::Answer,
+    document, live,
+    raw::{self, Raw, noted},
+    terminal::Presentation,
+};
+
+/// Check permissions, CRDs, the lease, and stuck, lost or blocked objects; each finding with its proof and a safe fix.
+///
+/// Nothing is written. Checks that need the API server are left out on a dump, and the answer says so. Permissions are those of
+/// whoever asks; --service-account asks for the controller's. Ends with 3 if something stops or is about to.
+///
+/// Example: dovetail doctor --service-account kube-system/dovetail
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A dump instead of the cluster: directories, files, or `-` for standard input.
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    from: Vec<PathBuf>,
+    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; otherwise its current one.
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    context: Option<String>,
+    /// Whose permissions are checked instead of one's own; asking for others takes a permission itself.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "from")]
+    service_account: Option<String>,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    /// The time of a dump; otherwise the newest in it.
+    #[arg(long, value_name = "RFC3339")]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    presentation: Presentation,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Yaml,
+}
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// Something does not work.
+    Stop,
+    /// Something is about to, or nobody knows.
+    Warn,
+    /// Nothing was found.
+    Ok,
+    /// It could not be asked.
+    Skipped,
+}
+
+/// What a check says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Check {
+    id: &'static str,
+    state: State,
+    text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    proof: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<Fix>,
+}
+
+/// What mends a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Fix {
+    /// Commands or changes, in order.
+    commands: Vec<String>,
+    safe_because: String,
+}
+
+impl Check {
+    fn ok(id: &'static str, text: impl Into<String>) -> Self {
+        Self::new(id, State::Ok, text)
+    }
+
+    fn new(id: &'static str, state: State, text: impl Into<String>) -> Self {
+        Self {
+            id,
+            state,
+            text: text.into(),
+            proof: Vec::new(),
+            fix: None,
+        }
+    }
+
+    fn proof(mut self, proof: impl Into<String>) -> Self {
+        self.proof.push(proof.into());
+        self
+    }
+
+    fn fix(mut self, command: impl Into<String>, safe_because: impl Into<String>) -> Self {
+        self.fix = Some(Fix {
+            commands: vec![command.into()],
+            safe_because: safe_because.into(),
+        });
+        self
+    }
+}
+
+pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    let (raw, mut checks) = if args.from.is_empty() {
+        asked(args)?
+    } else {
+        (raw::of_files(&args.from)?, server::skipped())
+    };
+    let now = args.at.unwrap_or(raw.now);
+    checks.extend(objects::checks(&raw, now));
+    checks.sort_by_key(|check| check.id);
+    let has_findings = checks.iter().any(|check| check.state <= State::Warn);
+    let text = match args.output {
+        Format::Table => table::render(&raw.name, &checks, &args.presentation.screen()),
+        Format::Json => document::json(&envelope(&raw, &checks, now))?,
+        Format::Yaml => document::yaml(&envelope(&raw, &checks, now))?,
+    };
+    Ok(Answer {
+        text,
+        notes: noted("assumed", &raw.gaps),
+        is_finding: has_findings,
+        ..Answer::default()
+    })
+}
+
+/// What the API server says.
+fn asked(args: &Args) -> anyhow::Result<(Raw, Vec<Check>)> {
+    let place = Whereabouts {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+    };
+    live::wait_for(async {
+        let (api, name) = raw::connected(&place).await?;
+        let raw = raw::listed(&api, name).await?;
+        let checks = server::checks(&api, args.service_account.as_deref()).await?;
+        Ok((raw, checks))
+    })
+}
+
+fn envelope(raw: &Raw, checks: &[Check], now: Timestamp) -> serde_json::Value {
+    json!({
+        "apiVersion": "dovetail.dev/v1alpha1",
+        "kind": "Checkup",
+        "as_of": now.to_string(),
+        "source": {"name": raw.name},
+        "engine": env!("CARGO_PKG_VERSION"),
+        "assumed": raw.gaps,
+        "checks": checks,
+    })
+}

@@ -1,0 +1,160 @@
+//! What objects tell by themselves: pools that are not ready, budgets that never allow, a missing queue, two controllers.
+
+use jiff::Timestamp;
+use lint::{Finding, Scope, World, document::Document, findings};
+use serde_json::Value;
+
+use super::{Check, State, claims};
+use crate::{
+    raw::{Raw, text},
+    terminal::counted,
+};
+
+pub(super) fn checks(raw: &Raw, now: Timestamp) -> Vec<Check> {
+    let mut checks = not_ready(raw);
+    checks.extend(linted(raw, now));
+    checks.extend(claims::checks(raw, now));
+    checks
+}
+
+/// The condition of a kind that is not true, with why.
+fn false_condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a str)> {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let mut of_kind = conditions.filter(|one| one["type"] == *kind && one["status"] != "True");
+    of_kind.next().map(|one| (text(one, "reason"), text(one, "message")))
+}
+
+/// D05 and D06: NodePools and node classes that are not ready.
+fn not_ready(raw: &Raw) -> Vec<Check> {
+    let kinds: [(&'static str, &'static str, &[&str]); 2] = [
+        ("D05", "NodePool", &["NodePool"]),
+        ("D06", "node class", &["EC2NodeClass", "AKSNodeClass", "KWOKNodeClass"]),
+    ];
+    let mut checks = Vec::new();
+    for (id, noun, kinds) in kinds {
+        let all: Vec<&Value> = kinds.iter().flat_map(|kind| raw.of_kind(kind)).collect();
+        let mut are_fine = true;
+        for object in &all {
+            let Some((reason, message)) = false_condition(object, "Ready") else {
+                continue;
+            };
+            are_fine = false;
+            let (kind, name) = (text(object, "kind"), text(object, "metadata.name"));
+            let told = if message.is_empty() { reason } else { message };
+            let mut check = Check::new(id, State::Stop, format!("{kind} {name} is not ready: {told}"));
+            let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+            for one in conditions.filter(|one| one["type"] != "Ready" && one["status"] == "False") {
+                check = check.proof(format!("{} is False: {}", text(one, "type"), text(one, "message")));
+            }
+            checks.push(check.fix(
+                format!("kubectl describe {} {name}", kind.to_lowercase()),
+                "it only reads; what to change is what the condition names",
+            ));
+        }
+        if are_fine {
+            checks.push(Check::ok(id, format!("{} ready", counted(all.len(), noun))));
+        }
+    }
+    checks
+}
+
+/// D09, D15 and D16: what rules of lint say that stops an installation.
+fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
+    let kinds = [
+        "NodePool",
+        "EC2NodeClass",
+        "AKSNodeClass",
+        "KWOKNodeClass",
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "PodDisruptionBudget",
+        "HorizontalPodAutoscaler",
+        "ScaledObject",
+        "Node",
+    ];
+    let wanted = raw
+        .documents
+        .iter()
+        .filter(|document| kinds.contains(&text(&document.value, "kind")));
+    let wanted: Vec<Document> = wanted.cloned().collect();
+    let has_controller = wanted
+        .iter()
+        .any(|document| text(&document.value, "kind") == "Deployment");
+    let found = findings(&World::new(wanted, Scope::Whole, now, Vec::new()));
+    let of = |code: &str| {
+        found
+            .iter()
+            .filter(move |finding| finding.code == code)
+            .collect::<Vec<_>>()
+    };
+    let mut checks = Vec::new();
+    let mut add = |id: &'static str, state: State, found: &[&Finding], fine: &str| {
+        if found.is_empty() {
+            checks.push(Check::ok(id, fine));
+        }
+        for finding in found {
+            let told = format!("{}: {}", finding.title.replacen('/', " ", 1), finding.text);
+            let fix = finding.fix.lines().next().unwrap_or_default().replace('`', "");
+            let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
+            checks.push(
+                Check::new(id, state, told)
+                    .proof(format!("{} in {}{line}", finding.path, finding.source))
+                    .fix(
+                        fix,
+                        format!(
+                            "a change of the manifest, reviewed as any other; dovetail lint --explain {}",
+                            finding.code
+                        ),
+                    ),
+            );
+        }
+    };
+    if has_controller {
+        add(
+            "D09",
+            State::Stop,
+            &of("IN03"),
+            "an interruption queue is set, or no pool buys spot on EC2",
+        );
+        add("D16", State::Stop, &of("IN04"), "no two controllers act");
+    } else {
+        checks.push(Check::new(
+            "D09",
+            State::Skipped,
+            "no Deployments in the source: the interruption queue is not known",
+        ));
+        checks.push(Check::new(
+            "D16",
+            State::Skipped,
+            "no Deployments in the source: whether two controllers run is not known",
+        ));
+    }
+    let mut add = |id: &'static str, state: State, found: &[&Finding], fine: &str| {
+        if found.is_empty() {
+            checks.push(Check::ok(id, fine));
+        }
+        for finding in found {
+            checks.push(
+                Check::new(
+                    id,
+                    state,
+                    format!("PDB {} {}", finding.object.trim_start_matches("pdb/"), finding.text),
+                )
+                .fix(
+                    "maxUnavailable: 1",
+                    "it lets one pod go at a time, and holds at any number of replicas (lint PD01)",
+                ),
+            );
+        }
+    };
+    let budgets = raw.of_kind("PodDisruptionBudget").count();
+    let blocking: Vec<&Finding> = of("PD01").into_iter().chain(of("PD02")).collect();
+    add(
+        "D15",
+        State::Warn,
+        &blocking,
+        &format!("{} can allow evictions", counted(budgets, "PodDisruptionBudget")),
+    );
+    checks
+}

@@ -1,0 +1,151 @@
+//! Drift for people: the answer in a sentence, a row for each node or pool, and when it would happen.
+
+use std::collections::BTreeMap;
+
+use super::{PoolReport, Report};
+use crate::terminal::{Align, Cell, Role, Screen, Table, counted};
+
+pub(super) fn render(report: &Report, screen: &Screen) -> String {
+    if report.change.is_empty() {
+        today(report, screen)
+    } else {
+        preview(report, screen)
+    }
+}
+
+fn rolling(report: &Report) -> usize {
+    report.pools.iter().map(|pool| pool.nodes.len()).sum()
+}
+
+/// `9 AMIDrift, 2 NodePoolDrifted`
+fn reasons<'a>(pools: impl IntoIterator<Item = &'a PoolReport>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in pools.into_iter().flat_map(|pool| &pool.nodes) {
+        *counts.entry(&node.why).or_default() += 1;
+    }
+    let told: Vec<String> = counts
+        .into_iter()
+        .map(|(why, count)| format!("{count} {why}"))
+        .collect();
+    told.join(", ")
+}
+
+fn today(report: &Report, screen: &Screen) -> String {
+    let drifted = rolling(report);
+    if drifted == 0 {
+        return format!("No node has drifted: {} looked at.\n", counted(report.nodes, "node"));
+    }
+    let mut table = Table::default();
+    for (title, align) in [
+        ("NODE", Align::Left),
+        ("POOL", Align::Left),
+        ("PODS", Align::Right),
+        ("WHY", Align::Left),
+        ("WHAT", Align::Left),
+    ] {
+        table.column(title, align);
+    }
+    for pool in &report.pools {
+        for node in &pool.nodes {
+            let name = if node.node.is_empty() {
+                &node.nodeclaim
+            } else {
+                &node.node
+            };
+            table.row(vec![
+                name.clone().into(),
+                pool.name.clone().into(),
+                node.pods.to_string().into(),
+                node.why.clone().into(),
+                Cell::new(Role::Secondary, node.detail.clone()),
+            ]);
+        }
+    }
+    let are = if drifted == 1 { "has" } else { "have" };
+    let first = format!(
+        "{drifted} of {} {are} drifted: {}.\n",
+        counted(report.nodes, "node"),
+        reasons(&report.pools)
+    );
+    format!("{first}{}{}", table.render(screen), times(report))
+}
+
+/// When the drifted nodes of each pool go.
+fn times(report: &Report) -> String {
+    let pools = report.pools.iter().filter(|pool| !pool.nodes.is_empty());
+    let lines = pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool)));
+    lines.collect::<Vec<_>>().concat()
+}
+
+fn when(pool: &PoolReport) -> String {
+    let roll = &pool.roll;
+    if let Some(why) = &roll.closed {
+        return format!("does not begin: {why}");
+    }
+    let at = |time: jiff::Timestamp| time.strftime("%a %d %b %H:%M UTC").to_string();
+    let starts = roll.starts_at.map(at).unwrap_or_default();
+    let ends = roll
+        .ends_at
+        .map_or("not within 60 days".to_owned(), |ends| format!("~{}", at(ends)));
+    format!(
+        "from {starts}, {} at a time, {} of {} min (assumed), ends {ends}",
+        roll.at_a_time,
+        counted(roll.waves, "wave"),
+        roll.wave_minutes
+    )
+}
+
+fn preview(report: &Report, screen: &Screen) -> String {
+    let count = rolling(report);
+    if count == 0 {
+        return "No node would roll: the change touches nothing that drift looks at (spec.disruption, limits, weight).\n".to_owned();
+    }
+    let pods: usize = report.pools.iter().map(|pool| pool.pods).sum();
+    let mut table = Table::default();
+    for (title, align) in [
+        ("POOL", Align::Left),
+        ("ROLL", Align::Right),
+        ("NOW DRIFTED", Align::Right),
+        ("PODS", Align::Right),
+        ("WHY", Align::Left),
+        ("WHEN", Align::Left),
+    ] {
+        table.column(title, align);
+    }
+    for pool in &report.pools {
+        let (why, when) = if pool.nodes.is_empty() {
+            ("-".to_owned(), "-".to_owned())
+        } else {
+            (reasons([pool]), when(pool))
+        };
+        table.row(vec![
+            pool.name.clone().into(),
+            pool.nodes.len().to_string().into(),
+            pool.now_drifted.to_string().into(),
+            pool.pods.to_string().into(),
+            why.into(),
+            when.into(),
+        ]);
+    }
+    let first = format!(
+        "Applying {} would roll {count} of {}, {}: {}.\n",
+        report.change,
+        counted(report.nodes, "node"),
+        counted(pods, "pod"),
+        reasons(&report.pools)
+    );
+    let mut details: Vec<&str> = report
+        .pools
+        .iter()
+        .flat_map(|pool| &pool.nodes)
+        .map(|node| node.detail.as_str())
+        .collect();
+    details.sort_unstable();
+    details.dedup();
+    let told: Vec<String> = details
+        .iter()
+        .take(4)
+        .map(|detail| format!("because  {detail}\n"))
+        .collect();
+    format!("{first}{}{}", table.render(screen), told.concat())
+}

@@ -1,0 +1,50 @@
+//! Objects as they are written, with the lines they stand on: from files and directories, or from a cluster.
+//!
+//! Commands that judge what people wrote need every field of it; a snapshot keeps only what decisions read.
+
+mod cluster;
+mod files;
+mod time;
+
+use jiff::Timestamp;
+use lint::document::Document;
+use serde_json::Value;
+
+pub(crate) use self::{
+    cluster::{connected, listed, of_cluster},
+    files::of_files,
+};
+
+/// Objects, and where they come from.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    /// What the source is called.
+    pub(crate) name: String,
+    pub(crate) documents: Vec<Document>,
+    /// What of the source could not be read and was left out, a sentence each.
+    pub(crate) gaps: Vec<String>,
+    /// The time of the objects.
+    pub(crate) now: Timestamp,
+}
+
+impl Raw {
+    /// The objects of a kind.
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        let values = self.documents.iter().map(|document| &document.value);
+        values.filter(move |value| value["kind"] == *kind)
+    }
+}
+
+/// The text at a path of plain fields; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    path.split('.')
+        .fold(value, |value, field| &value[field])
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// Sentences for standard error, a line each, after a word that says what they are.
+pub(crate) fn noted(word: &str, sentences: &[String]) -> String {
+    let lines = sentences.iter().map(|sentence| format!("{word}  {sentence}\n"));
+    lines.collect::<Vec<_>>().concat()
+}

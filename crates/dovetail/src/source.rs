@@ -1,0 +1,276 @@
+//! Where a command that only reads has its cluster from: dumps, or the API server kubectl speaks to; completed with a
+//! catalogue, and with word of what the source could not know.
+
+mod check;
+mod dump;
+mod envelope;
+mod live;
+mod offers;
+mod time;
+
+use std::{path::PathBuf, time::Duration};
+
+use jiff::Timestamp;
+use model::{
+    dump::Report,
+    snapshot::{Catalog, Snapshot, Title},
+};
+use runtime::{Clock, api::Whereabouts};
+
+pub(crate) use self::offers::Offers;
+use crate::{failure::Failure, terminal::counted};
+
+/// Flags about where a cluster is read from.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct SourceArgs {
+    /// Dumps or a snapshot file instead of the cluster: directories, files, or `-` for standard input.
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub(crate) from: Vec<PathBuf>,
+    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; otherwise its current one.
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub(crate) context: Option<String>,
+    /// What the cloud offers: aws, azure, kwok or a file with instanceTypes; otherwise as the node classes suggest.
+    #[arg(long, value_name = "aws|azure|kwok|FILE")]
+    pub(crate) catalogue: Option<String>,
+    /// The region whose prices count; otherwise the one of the nodes.
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// The time of the dump, which kubectl does not write down: RFC 3339, `14:03`, or `2h ago`; otherwise the newest in it.
+    #[arg(long, value_name = "TIME", value_parser = time::parsed)]
+    pub(crate) at: Option<Timestamp>,
+}
+
+/// How much of a cluster a command reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Everything a decision is made from: at least a NodePool, and a catalogue.
+    Decisions,
+    /// All objects there are, whatever they are.
+    #[allow(dead_code, reason = "for commands that judge manifests")]
+    Objects,
+    /// NodePools and nodes.
+    Pools,
+}
+
+/// A cluster, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// With the catalogue, where decisions are asked for.
+    pub(crate) snapshot: Snapshot,
+    /// Where the objects come from.
+    pub(crate) origin: Origin,
+    /// Where the instance types come from; none where nobody asked for them.
+    pub(crate) catalogue: Option<Offers>,
+    /// What the source could not know, a sentence each.
+    pub(crate) assumed: Vec<String>,
+    /// How long reading took.
+    pub(crate) took: Duration,
+}
+
+/// Where objects come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Files.
+    Dump {
+        /// As they were named.
+        name: String,
+        files: usize,
+        objects: usize,
+    },
+    /// An API server.
+    Live {
+        /// As the kubeconfig calls it.
+        cluster: String,
+        objects: usize,
+        /// Who holds the lease of the controller; none when nobody does, or when we may not see it.
+        leader: Option<String>,
+        /// What the API server says it is.
+        version: Option<String>,
+    },
+}
+
+impl Origin {
+    /// The name of the cluster, where it has one.
+    fn cluster(&self) -> Option<&str> {
+        match self {
+            Self::Dump { .. } => None,
+            Self::Live { cluster, .. } => Some(cluster),
+        }
+    }
+
+    /// The word for what it is.
+    fn place(&self) -> &'static str {
+        match self {
+            Self::Dump { .. } => "dump",
+            Self::Live { .. } => "cluster",
+        }
+    }
+
+    /// What it is called in messages.
+    fn name(&self) -> &str {
+        match self {
+            Self::Dump { name, .. } => name,
+            Self::Live { cluster, .. } => cluster,
+        }
+    }
+}
+
+/// What a dump needs, as a command to type.
+pub(crate) const DUMP_COMMAND: &str = "kubectl get nodes,pods,nodepools,nodeclaims,daemonsets,deployments,replicasets,pdb,pvc,pv,storageclasses,csinodes -A -o yaml > dump.yaml";
+
+/// What answers about moves take for granted: neither a dump nor the API server tells.
+const FRESH: &str = "a controller that has just started, with its default settings: no move is under way, nothing was learnt, no node is under repair";
+
+impl Input {
+    /// Says that the answer is about moves.
+    #[must_use]
+    pub(crate) fn about_moves(mut self) -> Self {
+        self.assumed.push(FRESH.to_owned());
+        self
+    }
+}
+
+/// Reads the cluster that the flags name.
+pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
+    let clock = Clock::system();
+    let began = clock.now();
+    let (raw, origin, mut assumed) = if args.from.is_empty() {
+        if args.at.is_some() {
+            return Err(no_history().into());
+        }
+        live::read(&place(args), needs, &clock)?
+    } else {
+        dump::read(args, needs)?
+    };
+    let (snapshot, catalogue) = match needs {
+        Needs::Decisions => {
+            let (snapshot, offers) = completed(args, &raw, &origin)?;
+            assumed.extend(missing_kinds(&snapshot, origin.place()));
+            assumed.extend(offers.assumed.iter().cloned());
+            (snapshot, Some(offers))
+        }
+        Needs::Objects | Needs::Pools => (raw, None),
+    };
+    let (snapshot, dated) = time::dated(args.at, snapshot, began);
+    assumed.extend(dated);
+    let took = clock.now().duration_since(began);
+    Ok(Input {
+        snapshot,
+        origin,
+        catalogue,
+        assumed,
+        took: Duration::try_from(took).unwrap_or_default(),
+    })
+}
+
+fn place(args: &SourceArgs) -> Whereabouts {
+    Whereabouts {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+    }
+}
+
+fn no_history() -> Failure {
+    Failure::usage(
+        "--at needs --from",
+        "an API server knows its objects as they are now",
+        "leave --at out, or give a dump of that time with --from",
+    )
+}
+
+/// The snapshot with what its cloud offers, unless it holds what no API server accepts.
+fn completed(args: &SourceArgs, raw: &Snapshot, origin: &Origin) -> Result<(Snapshot, Offers), Failure> {
+    if raw.objects().node_pools.is_empty() {
+        return Err(no_node_pools(origin.name(), raw.objects().len()));
+    }
+    let offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
+    let snapshot = match &offers.catalog {
+        None => raw.clone(),
+        Some(catalog) => rebuilt(raw, raw.title().clone(), Some(catalog.clone())),
+    };
+    let faults = check::faults(&snapshot);
+    if !faults.is_empty() {
+        return Err(impossible(origin.name(), &faults));
+    }
+    Ok((snapshot, offers))
+}
+
+/// The snapshot with another title, and another catalogue if there is one.
+fn rebuilt(snapshot: &Snapshot, title: Title, catalog: Option<Catalog>) -> Snapshot {
+    let (settings, objects) = (snapshot.settings().clone(), snapshot.objects().clone());
+    let catalog = catalog.map_or_else(|| snapshot.shared_catalog().clone(), Into::into);
+    Snapshot::sharing(title, settings.into(), objects, catalog)
+}
+
+fn no_node_pools(name: &str, objects: usize) -> Failure {
+    Failure::new(
+        format!("no NodePool in {name}"),
+        format!(
+            "{} read, none of kind NodePool in karpenter.sh/v1: without one nothing can be launched",
+            counted(objects, "object")
+        ),
+        "add them to the dump: kubectl get nodepools -o yaml > nodepools.yaml",
+    )
+}
+
+/// So many faults are told; who has more has one cause for most of them.
+const TOLD: usize = 20;
+
+fn impossible(name: &str, faults: &[String]) -> Failure {
+    let mut told: Vec<String> = faults.iter().take(TOLD).cloned().collect();
+    if faults.len() > TOLD {
+        told.push(format!("and {} more", faults.len() - TOLD));
+    }
+    Failure::new(
+        format!("{name} holds what no API server accepts"),
+        told.join("\n        "),
+        "mend what is named above, or dump the cluster again",
+    )
+}
+
+/// What was read and does not count.
+fn passed_over(report: &Report) -> Vec<String> {
+    let kind = |((version, kind), count): (&(String, String), &usize)| format!("{count} {kind} of {version}");
+    let kinds: Vec<String> = report.skipped.iter().map(kind).collect();
+    let skipped = (!kinds.is_empty()).then(|| format!("no plan reads {}: passed over", kinds.join(", ")));
+    let repeated = (report.repeated > 0).then(|| {
+        let objects = counted(report.repeated, "object");
+        format!("{objects} of a kind and name read before: the last one counts")
+    });
+    let faults = report.faults.iter().map(|fault| format!("left out: {fault}"));
+    skipped.into_iter().chain(repeated).chain(faults).collect()
+}
+
+/// Kinds that matter and of which there are none: the answer would differ if the source only lacked them.
+fn missing_kinds(snapshot: &Snapshot, place: &str) -> Vec<String> {
+    let objects = snapshot.objects();
+    let claims_volumes = snapshot.provisionable_pods().any(|pod| {
+        pod.spec
+            .volumes
+            .iter()
+            .any(|volume| volume.persistent_volume_claim.is_some())
+    });
+    let missing = [
+        (
+            objects.daemon_sets.is_empty(),
+            "no DaemonSets in the PLACE: nodes run none",
+        ),
+        (
+            objects.nodes.is_empty(),
+            "no Nodes in the PLACE: every pod needs a new node",
+        ),
+        (
+            claims_volumes && objects.persistent_volume_claims.is_empty(),
+            "no PersistentVolumeClaims in the PLACE: pods that use one cannot be placed",
+        ),
+    ];
+    missing
+        .into_iter()
+        .filter(|(is_missing, _)| *is_missing)
+        .map(|(_, text)| text.replace("PLACE", place))
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! A cluster from files: what `kubectl get -o yaml|json` printed, or a snapshot file.
+
+use std::path::{Path, PathBuf};
+
+use model::{
+    dump::{self, Report, Source},
+    snapshot::Snapshot,
+};
+
+use super::{DUMP_COMMAND, Needs, Origin, SourceArgs, passed_over, time};
+use crate::{failure::Failure, terminal::counted};
+
+/// The objects of the files, and what of them does not count.
+pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin, Vec<String>), Failure> {
+    let name = names(&args.from);
+    let options = dump::Options {
+        mode: dump::Mode::Strict,
+        taken_at: time::UNKNOWN,
+    };
+    let sources = args.from.iter().map(|path| source(path));
+    let (snapshot, report) = dump::read(sources, options).map_err(|faults| {
+        let faults: Vec<_> = faults.0.iter().map(ToString::to_string).collect();
+        Failure::new(
+            format!("cannot read {name}"),
+            faults.join("\n        "),
+            format!("mend or take out what is named above; a complete dump is made by\n        {DUMP_COMMAND}"),
+        )
+    })?;
+    if report.objects == 0 && needs != Needs::Objects {
+        return Err(nothing_in(&name, &report));
+    }
+    let assumed = match needs {
+        Needs::Pools => Vec::new(),
+        Needs::Decisions | Needs::Objects => passed_over(&report),
+    };
+    let origin = Origin::Dump {
+        name,
+        files: report.sources,
+        objects: report.objects,
+    };
+    Ok((snapshot, origin, assumed))
+}
+
+fn source(path: &Path) -> Source {
+    if path.as_os_str() == "-" {
+        return Source::Stream("standard input".into(), Box::new(std::io::stdin()));
+    }
+    Source::Path(path.to_owned())
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        if path.as_os_str() == "-" {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        }
+    };
+    paths.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn nothing_in(dump: &str, report: &Report) -> Failure {
+    let skipped: usize = report.skipped.values().sum();
+    Failure::new(
+        format!("{dump} holds no object a plan can be made from"),
+        format!(
+            "read {} named *.yaml, *.yml or *.json, passed over {} with other names and {} of other kinds",
+            counted(report.sources, "file"),
+            report.ignored_files,
+            counted(skipped, "object"),
+        ),
+        DUMP_COMMAND,
+    )
+}

@@ -1,0 +1,156 @@
+//! `dovetail status`: the fleet at a glance, with pools, fill, spend, what is next and what needs a person.
+
+mod table;
+
+use insight::{
+    Prices, View,
+    alert::{Alert, alerts},
+    fleet::{Fleet, Pods, Pool},
+    launch::{self, Pending, Report},
+    money::{Accounts, Money},
+    outlook::{Move, Outlook, Reach, Total},
+};
+use serde::Serialize;
+
+use crate::{
+    answer::Answer,
+    failure::Failure,
+    plan::threads,
+    reply::{Format, Reply, formats},
+    source::{self, Input, Needs, Origin, SourceArgs},
+};
+
+/// Print the fleet at a glance: pools, fill, spend, what is next, what is blocked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only these NodePools in the table.
+    #[arg(long = "pool", value_name = "NODEPOOL")]
+    pools: Vec<String>,
+    /// How to print it.
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "name"]))]
+    output: Format,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    reply: Reply,
+}
+
+/// The fleet at a glance.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    /// What Kubernetes it is; empty where nobody says.
+    kubernetes: String,
+    region: String,
+    fleet: Fleet,
+    pods: Pods,
+    money: Money,
+    pools: Vec<PoolStatus>,
+    pending: Vec<Pending>,
+    /// How many of those that wait would get a node, new or not.
+    on_their_way: usize,
+    next: Vec<Move>,
+    outlook: Total,
+    alerts: Vec<Alert>,
+}
+
+/// A pool, with what others say of it.
+#[derive(Debug, Serialize)]
+struct PoolStatus {
+    #[serde(flatten)]
+    pool: Pool,
+    money: Money,
+    held: usize,
+    pending: usize,
+}
+
+pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    let input = source::read(&args.source, Needs::Decisions)?.about_moves();
+    let status = status(&input, &args.pools)?;
+    let needs_a_person = !status.alerts.is_empty();
+    args.reply
+        .answer(&input, ("Status", &status), args.output, needs_a_person, |screen| {
+            if args.output == Format::Name {
+                return status
+                    .pools
+                    .iter()
+                    .map(|it| format!("nodepool/{}\n", it.pool.name))
+                    .collect();
+            }
+            table::render(&status, &input, screen)
+        })
+}
+
+fn status(input: &Input, wanted: &[String]) -> Result<Status, Failure> {
+    let snapshot = &input.snapshot;
+    let prices = Prices::of(snapshot);
+    let view = View::priced(snapshot, &prices);
+    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let accounts = Accounts::of(&view, &prices, &outlook);
+    let options = packing::Options {
+        threads: threads(),
+        ..packing::Options::default()
+    };
+    let report = Report::of(snapshot, &launch::plan(snapshot, &options));
+    let pools = Pool::all(&view);
+    if let Some(unknown) = wanted.iter().find(|name| pools.iter().all(|pool| pool.name != **name)) {
+        let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();
+        return Err(Failure::new(
+            format!("no NodePool {unknown}"),
+            format!("there are {}", names.join(", ")),
+            "name one of them with --pool",
+        ));
+    }
+    let alerts = alerts(&view, &pools, &report.pending, &outlook);
+    let held = |name: &str| {
+        let held = outlook.held.iter().filter(|kept| kept.pool == name);
+        held.map(|kept| kept.targets.len()).sum()
+    };
+    let pending = |name: &str| {
+        let of_pool = |group: &&Pending| group.funnel.as_ref().is_some_and(|funnel| funnel.node_pool == name);
+        let blocked: usize = report
+            .pending
+            .iter()
+            .filter(of_pool)
+            .map(|group| group.pods.len())
+            .sum();
+        let launching = report.new_nodes.iter().filter(|node| node.node_pool == name);
+        blocked + launching.map(|node| node.pods.len()).sum::<usize>()
+    };
+    let pools = pools.into_iter().map(|pool| PoolStatus {
+        money: accounts.pools.get(&pool.name).cloned().unwrap_or_default(),
+        held: held(&pool.name),
+        pending: pending(&pool.name),
+        pool,
+    });
+    let shown = |it: &PoolStatus| wanted.is_empty() || wanted.contains(&it.pool.name);
+    Ok(Status {
+        kubernetes: kubernetes(input),
+        region: input
+            .catalogue
+            .as_ref()
+            .map(|offers| offers.region.clone())
+            .unwrap_or_default(),
+        fleet: Fleet::of(&view),
+        pods: Pods::of(&view),
+        pools: pools.filter(shown).collect(),
+        money: accounts.money,
+        on_their_way: report.pods.on_new_nodes + report.pods.on_existing_nodes,
+        pending: report.pending,
+        next: outlook.moves,
+        outlook: outlook.total,
+        alerts,
+    })
+}
+
+/// What the API server says it is, or else the newest kubelet.
+fn kubernetes(input: &Input) -> String {
+    if let Origin::Live {
+        version: Some(version), ..
+    } = &input.origin
+    {
+        return version.clone();
+    }
+    let nodes = input.snapshot.objects().nodes.iter();
+    let versions = nodes.map(|node| node.status.node_info.kubelet_version.to_string());
+    versions.max().unwrap_or_default()
+}

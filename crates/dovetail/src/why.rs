@@ -1,0 +1,159 @@
+//! `dovetail why`: why a pod is pending or sits where it does, why a node came and stays, why a NodePool launches nothing.
+
+mod node;
+mod object;
+mod pod;
+mod pool;
+
+use insight::{
+    View, launch,
+    outlook::Reach,
+    why::{
+        node::NodeExplanation,
+        pod::{PodExplanation, PodState},
+        pool::NodePoolExplanation,
+    },
+};
+
+use self::object::{Kind, Object};
+use crate::{
+    answer::Answer,
+    decisions::{self, ShelfArgs},
+    failure::Failure,
+    plan::threads,
+    reply::{Format, Reply, formats},
+    source::{self, Input, Needs, SourceArgs},
+};
+
+/// Print why a pod is pending, why a node came or stays, or why a NodePool launches nothing; and the smallest change that helps.
+///
+/// Kinds and namespaces are written as kubectl has them, and a name may be the beginning of one:
+///
+///     dovetail why pod shop/checkout-api-58c6d97b4-x2k8q
+///     dovetail why no ip-10-0-2-84
+///     dovetail why np/general
+///
+/// A decision is asked for by its id, or the first digits of it: the log line, the event and the NodeClaim have it.
+///
+///     dovetail why 6c59
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// What about: pod|node|nodeclaim|nodepool NAME, or KIND/NAME; a pod also as NAMESPACE/NAME; or a decision's id.
+    #[arg(required = true, num_args = 1..=2, value_name = "OBJECT")]
+    object: Vec<String>,
+    /// The namespace of the pod, or of the controller that decided; otherwise all are looked through.
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Look through all namespaces.
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Print only the change that helps, as YAML for `kubectl patch`.
+    #[arg(long)]
+    fix: bool,
+    /// How to print it.
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "name"]))]
+    output: Format,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    reply: Reply,
+}
+
+pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    if let [id] = args.object.as_slice()
+        && is_decision(id)
+    {
+        let shelf = ShelfArgs::of(&args.source, args.namespace.as_deref());
+        return decisions::why(id, &shelf, args.output, args.reply.presentation);
+    }
+    let object = Object::parsed(&args.object)?;
+    let input = source::read(&args.source, Needs::Decisions)?;
+    let view = View::of(&input.snapshot);
+    match object.kind {
+        Kind::Pod => pod_answer(args, &input, &view, &object.name),
+        Kind::Node | Kind::NodeClaim => node_answer(args, &input, &view, &object),
+        Kind::NodePool => pool_answer(args, &input, &view, &object.name),
+    }
+}
+
+/// Whether a word is the id of a decision or the beginning of one.
+fn is_decision(word: &str) -> bool {
+    (4..=12).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn options() -> packing::Options {
+    packing::Options {
+        threads: threads(),
+        ..packing::Options::default()
+    }
+}
+
+fn pod_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow::Result<Answer> {
+    let pod = object::pod(view, name, args.namespace.as_deref())?;
+    let why = PodExplanation::of(view, pod, &options());
+    if args.fix {
+        return Ok(pod::fix(&why)?.into());
+    }
+    let is_no = matches!(why.state, PodState::Blocked);
+    args.reply
+        .answer(input, ("PodExplanation", &why), args.output, is_no, |screen| {
+            if args.output == Format::Name {
+                return format!("pod/{}\n", why.pod);
+            }
+            pod::render(&why, screen)
+        })
+}
+
+fn node_answer(args: &Args, input: &Input, view: &View<'_>, object: &Object) -> anyhow::Result<Answer> {
+    let machine = object::machine(view, object)?;
+    let reach = Reach::for_machines(view.machines.len(), threads());
+    let why = NodeExplanation::of(view, machine, reach);
+    if args.fix {
+        return Ok(node::fix(&why)?.into());
+    }
+    let is_no = why.goes.is_none();
+    args.reply
+        .answer(input, ("NodeExplanation", &why), args.output, is_no, |screen| {
+            if args.output == Format::Name {
+                return format!("node/{}\n", why.node.name);
+            }
+            node::render(&why, view.now, screen)
+        })
+}
+
+fn pool_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow::Result<Answer> {
+    let pool = object::pool(view, name)?;
+    let options = options();
+    let plan = launch::plan(view.snapshot, &options).plan;
+    let pending: Vec<_> = plan.unplaced.iter().map(|it| it.pod.metadata.key()).collect();
+    let explanations = if pending.is_empty() {
+        Vec::new()
+    } else {
+        packing::explain::explain(view.snapshot, &packing::Options::default(), &pending)
+    };
+    let why = NodePoolExplanation::of(view, pool, &explanations);
+    if args.fix {
+        let fix = why
+            .fix
+            .as_ref()
+            .ok_or_else(|| nothing_to_fix(&format!("nodepool/{name}")))?;
+        return Ok(object::patch(&fix.patch).into());
+    }
+    let is_no = !why.pool.ready || why.limits.iter().any(|limit| !limit.blocks.is_empty());
+    args.reply
+        .answer(input, ("NodePoolExplanation", &why), args.output, is_no, |screen| {
+            if args.output == Format::Name {
+                return format!("nodepool/{}\n", why.pool.name);
+            }
+            pool::render(&why, screen)
+        })
+}
+
+fn nothing_to_fix(object: &str) -> Failure {
+    Failure::new(
+        format!("no change to print for {object}"),
+        "nothing is in its way, or no single change was found that helps",
+        format!("dovetail why {object} says what is the case"),
+    )
+}

@@ -1,0 +1,312 @@
+//! Why a node came, stays or goes, for a person.
+
+use insight::{
+    Fill, Removal,
+    rule::Class,
+    why::node::{NodeExplanation, PodRow},
+};
+use jiff::Timestamp;
+
+use super::nothing_to_fix;
+use crate::{
+    failure::Failure,
+    terminal::{Amount, Role, Screen, bar, counted, hanging, moment, percent, span},
+};
+
+/// Signs of a bar.
+const BAR: usize = 20;
+/// Pods that are named.
+const MOST_PODS: usize = 6;
+/// Moves that are named.
+const MOST_MOVES: usize = 6;
+/// A node younger than this leads with why it came.
+const YOUNG: i64 = 15 * 60;
+
+pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> String {
+    let width = screen.text_width();
+    let name = format!("node/{}", why.node.name);
+    let mut text = hanging("", &sentence(why, &name, now, screen), width);
+    text = text.replacen(&name, &screen.paint(Role::Heading, &name), 1);
+    text.push_str(&hanging("  ", &facts(why), width));
+    text.push_str(&room(why, screen));
+    let part = |name: &str, rest: &str| hanging(&format!("  {name:10} "), rest, width);
+    if let Some(came) = came(why) {
+        text.push_str(&part("came", &came));
+    }
+    if let Some(goes) = &why.goes {
+        for step in goes.moves.iter().take(MOST_MOVES) {
+            text.push_str(&part("moves", &format!("{} {} {}", step.pod, screen.arrow(), step.to)));
+        }
+    }
+    for (at, stay) in why.stays.iter().enumerate() {
+        let mark = if stay.class == Class::Worth || stay.class == Class::State {
+            " "
+        } else {
+            "x"
+        };
+        let until = stay.lifts_at.map(|at| format!(", until {} UTC", moment(at, now)));
+        let start = format!("  {:10} {mark} {:9} ", if at == 0 { "stays" } else { "" }, stay.word);
+        let line = hanging(&start, &format!("{}{}", stay.text, until.unwrap_or_default()), width);
+        let painted = format!("{} {}", screen.paint(Role::Stop, "x"), stay.word);
+        text.push_str(&line.replacen(&format!("x {}", stay.word), &painted, 1));
+    }
+    if let Some(removal) = why.if_removed.as_ref().filter(|_| why.goes.is_none()) {
+        text.push_str(&part("if removed", &removed(removal)));
+    }
+    text.push_str(&changes(why, screen));
+    text.push_str(&part("pods", &pods(&why.pods)));
+    text
+}
+
+fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) -> String {
+    if !why.is_managed {
+        return format!(
+            "{name} is not managed here: it has no NodeClaim of a NodePool. It is used as room for pods, never removed."
+        );
+    }
+    if let Some(goes) = &why.goes {
+        let when = if goes.round == 1 { "now" } else { "next" };
+        let instead = match goes.new_nodes.as_slice() {
+            [] if goes.pods == 0 => "nothing on it needs a place".to_owned(),
+            [] => "its pods go to nodes there are".to_owned(),
+            [only] => format!(
+                "{} {} {} comes instead",
+                only.instance_type, only.capacity_type, only.zone
+            ),
+            several => format!("{} come instead", counted(several.len(), "node")),
+        };
+        return format!(
+            "{name} goes {when} ({} by {}, {}): {instead}, {}/mo; {} {}.",
+            goes.reason,
+            goes.action,
+            crate::plan::short_id(&goes.id),
+            goes.delta_usd_mo.signed(),
+            counted(goes.pods, "pod"),
+            if goes.pods == 1 { "moves" } else { "move" }
+        );
+    }
+    let held = why.stays.iter().filter(|stay| stay.class == Class::Held).count();
+    let waits = why.stays.iter().find(|stay| stay.class == Class::Waits);
+    let fill = fill_words(why.node.cpu_m);
+    match (held, waits, why.lifting_usd_mo) {
+        (0, Some(wait), saving) => {
+            let until = wait
+                .lifts_at
+                .map(|at| format!(" until {} UTC", moment(at, now)))
+                .unwrap_or_default();
+            let worth = saving
+                .map(|saving| format!("; {}/mo waits for it", saving.whole()))
+                .unwrap_or_default();
+            format!("{name} stays for now{until}: {}{worth}.", wait.text)
+        }
+        (0, None, _) => {
+            let why_not = why
+                .stays
+                .first()
+                .map_or("nothing plans to remove it".to_owned(), |stay| stay.text.clone());
+            match why.node.age_s.filter(|age| *age < YOUNG) {
+                Some(age) => format!("{name} came {} ago; {why_not}.", span(age)),
+                None => format!("{name} stays: {why_not}."),
+            }
+        }
+        (_, _, Some(saving)) => format!(
+            "{name} stays although {fill}: {} {} it; lifting {} is worth {}/mo.",
+            counted(held, "rule"),
+            if held == 1 { "keeps" } else { "keep" },
+            if held == 1 { "it" } else { "them" },
+            saving.whole()
+        ),
+        (_, _, None) => {
+            let _ = screen;
+            format!(
+                "{name} stays: {} {} it, and removing it would save nothing.",
+                counted(held, "rule"),
+                if held == 1 { "keeps" } else { "keep" }
+            )
+        }
+    }
+}
+
+fn fill_words(cpu: Fill) -> String {
+    format!("{} full", percent(cpu.requested, cpu.allocatable))
+}
+
+/// Pool, type, zone, price, age, image, claim.
+fn facts(why: &NodeExplanation) -> String {
+    let node = &why.node;
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+    let price = node.usd_h.map_or("price unknown".to_owned(), |price| {
+        format!("{}, {}/mo", price.an_hour(), price.monthly().whole())
+    });
+    let mut parts = vec![
+        text(&node.pool),
+        format!("{} {}", text(&node.instance_type), text(&node.capacity_type)),
+        text(&node.zone),
+        price,
+    ];
+    parts.extend(node.age_s.map(span));
+    parts.push(format!("{:?}", node.state).to_lowercase());
+    if node.drifted {
+        parts.push("drifted".to_owned());
+    }
+    if !node.image.is_empty() {
+        parts.push(node.image.clone());
+    }
+    parts.extend(node.claim.as_ref().map(|claim| format!("claim {claim}")));
+    parts.join(" · ")
+}
+
+fn room(why: &NodeExplanation, screen: &Screen) -> String {
+    let node = &why.node;
+    let line = |name: &str, fill: Fill, words: String| {
+        let share = percent(fill.requested, fill.allocatable);
+        let role = Role::Fill(u32::try_from(fill.requested * 100 / fill.allocatable.max(1)).unwrap_or(100));
+        let picture = if screen.has_bars() {
+            let bar = bar(fill.requested, fill.allocatable, BAR, screen.is_ascii);
+            format!("{} {share:>6}", screen.paint(role, &bar))
+        } else {
+            share
+        };
+        format!("  {name:10} {picture}   {words}\n")
+    };
+    let tenth = |amount: u64, one: u64| format!("{}.{}", amount / one, amount % one * 10 / one);
+    let cpu = format!(
+        "{} of {} cores",
+        tenth(node.cpu_m.requested, 1000),
+        tenth(node.cpu_m.allocatable, 1000)
+    );
+    let memory = format!(
+        "{} of {} GiB, {} of {} pods",
+        tenth(node.memory_mib.requested, 1024),
+        tenth(node.memory_mib.allocatable, 1024),
+        node.pods,
+        node.pod_capacity
+    );
+    line("cpu", node.cpu_m, cpu) + &line("memory", node.memory_mib, memory)
+}
+
+fn came(why: &NodeExplanation) -> Option<String> {
+    let age = why.node.age_s?;
+    let came = &why.came;
+    let asked = if came.asked_cpu_m == 0 {
+        String::new()
+    } else {
+        format!(
+            " for pods that asked for {}.{} cores and {} GiB",
+            came.asked_cpu_m / 1000,
+            came.asked_cpu_m % 1000 / 100,
+            came.asked_memory_mib / 1024
+        )
+    };
+    let steps: Vec<String> = came
+        .steps
+        .iter()
+        .map(|step| format!("{} {}", step.name, span(step.after_s)))
+        .collect();
+    let steps = if steps.is_empty() {
+        String::new()
+    } else {
+        format!(": {} after the claim", steps.join(", "))
+    };
+    Some(format!("{} ago{asked}{steps}", span(age)))
+}
+
+fn removed(removal: &Removal) -> String {
+    let moved = removal.moves.len();
+    let new = match removal.new_nodes.as_slice() {
+        [] => "nodes there are".to_owned(),
+        [only] => format!(
+            "one new {} {} in {} ({}) and nodes there are",
+            only.instance_type,
+            only.capacity_type,
+            only.zone,
+            only.usd_h.an_hour()
+        ),
+        several => format!("{} new nodes and nodes there are", several.len()),
+    };
+    let pending = match removal.pending.as_slice() {
+        [] => "none would be pending".to_owned(),
+        [only] => format!("{} would be pending", only.pod),
+        several => format!("{} would be pending, first {}", several.len(), several[0].pod),
+    };
+    format!(
+        "{}/mo: {} {} to {new}; {pending}",
+        removal.delta_usd_mo.signed(),
+        counted(moved, "pod"),
+        if moved == 1 { "moves" } else { "move" }
+    )
+}
+
+/// What to change, each once, as far as somebody can.
+fn changes(why: &NodeExplanation, screen: &Screen) -> String {
+    let held: Vec<_> = why
+        .stays
+        .iter()
+        .filter(|stay| stay.class == Class::Held)
+        .filter_map(|stay| stay.fix.as_ref())
+        .collect();
+    if held.is_empty() || why.lifting_usd_mo.is_none() {
+        return String::new();
+    }
+    let mut text = hanging(
+        "  smallest change ",
+        &format!("{}, then it goes by itself", counted(held.len(), "edit")),
+        screen.text_width(),
+    );
+    for fix in held {
+        text.push_str(&hanging(
+            "      ",
+            &format!("{}: {}", fix.object, fix.change),
+            screen.text_width(),
+        ));
+        for line in &fix.patch {
+            let role = match line.chars().next() {
+                Some('+') => Role::Good,
+                Some('-') => Role::Stop,
+                _ => Role::Plain,
+            };
+            text.push_str(&format!("        {}\n", screen.paint(role, line)));
+        }
+    }
+    text
+}
+
+fn pods(pods: &[PodRow]) -> String {
+    let daemons = pods.iter().filter(|pod| pod.is_daemon).count();
+    let own: Vec<&PodRow> = pods.iter().filter(|pod| !pod.is_daemon).collect();
+    let mut parts: Vec<String> = own
+        .iter()
+        .take(MOST_PODS)
+        .map(|pod| {
+            let cpu = format!("{}.{}", pod.cpu_m / 1000, pod.cpu_m % 1000 / 100);
+            let memory = format!("{}.{}", pod.memory_mib / 1024, pod.memory_mib % 1024 * 10 / 1024);
+            format!("{} {cpu} cpu {memory} GiB", pod.pod)
+        })
+        .collect();
+    if own.len() > MOST_PODS {
+        parts.push(format!("{} more", own.len() - MOST_PODS));
+    }
+    if daemons > 0 {
+        parts.push(format!("{daemons} of DaemonSets"));
+    }
+    if parts.is_empty() {
+        return "none".to_owned();
+    }
+    parts.join(" · ")
+}
+
+/// The changes that let the node go, as sentences and YAML.
+pub(super) fn fix(why: &NodeExplanation) -> Result<String, Failure> {
+    let fixes = why.stays.iter().filter_map(|stay| stay.fix.as_ref());
+    let text = fixes.fold(String::new(), |text, fix| {
+        let kept = fix.patch.iter().filter(|line| !line.starts_with('-'));
+        let lines: String = kept
+            .map(|line| format!("{}\n", line.get(2..).unwrap_or_default()))
+            .collect();
+        format!("{text}# {}: {}\n{lines}", fix.object, fix.change)
+    });
+    if text.is_empty() {
+        return Err(nothing_to_fix(&format!("node/{}", why.node.name)));
+    }
+    Ok(text)
+}

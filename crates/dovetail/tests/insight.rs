@@ -1,0 +1,364 @@
+//! What commands that only read answer about a cluster: to people at two widths, to programs, and live.
+// Clippy sees tests only in test functions; here everything is one.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::mpsc,
+    thread,
+};
+
+use serde_json::Value;
+use simulator::{ApiServer, http};
+
+const FIXTURE: &str = "crates/dovetail/tests/fixtures/prod-us";
+const NOW: &str = "2026-11-16T15:42:00Z";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn dovetail(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dovetail"));
+    command.current_dir(root()).args(arguments).output().unwrap()
+}
+
+/// Asks about the fixture.
+fn ask(arguments: &[&str]) -> Output {
+    dovetail(&[arguments, &["--from", FIXTURE, "--at", NOW]].concat())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn document(arguments: &[&str]) -> Value {
+    let output = ask(&[arguments, &["-o", "json"]].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+}
+
+/// Questions of every kind.
+const QUESTIONS: [(&str, &str); 16] = [
+    ("status", "status"),
+    ("plan", "plan"),
+    ("cost", "cost"),
+    ("cost-namespace", "cost --by namespace"),
+    ("cost-type", "cost --by type"),
+    ("pod-limit", "why pod shop/checkout-api-next"),
+    ("pod-label", "why pod ml/llm-embed"),
+    ("pod-taint", "why pod data/pg-audit-0"),
+    ("pod-on-its-way", "why pod analytics/feature-store"),
+    ("pod-running", "why pod data/pg-notifications-8"),
+    ("node-held", "why node ip-10-0-2-84"),
+    ("node-pdb", "why node ip-10-0-15-206"),
+    ("node-goes", "why node ip-10-0-165-138"),
+    ("node-foreign", "why node ip-10-0-0-7"),
+    ("pool-limit", "why nodepool general"),
+    ("pool-not-ready", "why nodepool batch-arm"),
+];
+
+#[test]
+fn no_line_is_wider_than_the_screen_and_ascii_is_ascii() {
+    for (_, question) in QUESTIONS {
+        for width in [80, 120] {
+            let words: Vec<&str> = question.split(' ').collect();
+            let answer = text(&ask(&[&words[..], &["--width", &width.to_string(), "--ascii"]].concat()).stdout);
+            for line in answer.lines() {
+                // A single word is never broken: it may be something to copy.
+                let is_one_word = !line.trim_start().contains(' ');
+                let is_patch = line.trim_start().starts_with(['-', '+']) || line.trim_end().ends_with(':');
+                assert!(
+                    line.chars().count() <= width || is_one_word || is_patch,
+                    "{question} at {width}: {line}"
+                );
+            }
+            let bars = answer.chars().filter(|sign| "█▉▊▋▌▍▎▏░→".contains(*sign)).count();
+            assert_eq!(bars, 0, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_gets_numbers_without_bars_or_colours_and_colour_can_be_asked_for() {
+    let plain = text(&ask(&["status"]).stdout);
+    assert!(!plain.contains('█') && !plain.contains('\u{1b}'), "{plain}");
+    let coloured = text(&ask(&["status", "--color", "always", "--width", "120"]).stdout);
+    assert!(
+        coloured.contains("\u{1b}[37m█"),
+        "a bar that is half full is white: {coloured}"
+    );
+}
+
+#[test]
+fn the_parts_of_the_spend_add_up() {
+    let status = document(&["status"]);
+    let number = |value: &Value| value.as_f64().unwrap();
+    let pools = status["pools"].as_array().unwrap();
+    let sum: f64 = pools.iter().map(|pool| number(&pool["spend_usd_h"])).sum();
+    assert!((sum - number(&status["money"]["spend_usd_h"])).abs() < 1e-9);
+    let money = &status["money"];
+    let above = &money["above_bound"];
+    let parts: f64 = ["planned", "held", "drag", "rounding"]
+        .iter()
+        .map(|part| number(&above[format!("{part}_usd_mo")]))
+        .sum();
+    assert!((parts - number(&above["total_usd_mo"])).abs() < 1e-6, "{above}");
+    assert!(number(&money["bound_usd_h"]) > 0.0 && number(&money["bound_usd_h"]) <= number(&money["spend_usd_h"]));
+    let saved = &money["saved"];
+    let difference = number(&money["baseline_usd_mo"]) - number(&money["spend_usd_mo"]);
+    assert!((number(&saved["total_usd_mo"]) - difference).abs() < 1e-6);
+    assert_eq!(
+        (&status["fleet"]["nodes"], &status["fleet"]["unmanaged"]),
+        (&15.into(), &1.into())
+    );
+}
+
+#[test]
+fn shares_of_namespaces_and_idle_add_up_to_the_spend() {
+    for by in ["namespace", "label:team", "pool", "type", "zone", "capacity"] {
+        let cost = document(&["cost", "--by", by]);
+        let rows = cost["by"]["rows"].as_array().unwrap();
+        let sum: f64 = rows.iter().map(|row| row["usd_h"].as_f64().unwrap()).sum();
+        let spend = cost["spend_usd_h"].as_f64().unwrap();
+        assert!((sum - spend).abs() < 1e-6, "{by}: {sum} of {spend}");
+    }
+    let csv = text(&ask(&["cost", "--by", "namespace", "--format", "csv"]).stdout);
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(columns.iter().all(|count| *count == 15), "{csv}");
+    assert!(csv.starts_with("namespace,nodes,pods,"), "{csv}");
+}
+
+#[test]
+fn a_blocked_pod_is_told_where_it_stops_and_what_lets_it_in() {
+    let why = document(&["why", "pod", "shop/checkout-api-next"]);
+    assert_eq!(
+        (&why["kind"], &why["state"]),
+        (&"PodExplanation".into(), &"Blocked".into())
+    );
+    assert_eq!(why["funnel"]["node_pool"], "general");
+    let fix = why["funnel"]["fix"]["text"].as_str().unwrap();
+    assert!(!fix.is_empty());
+    let patch = text(&ask(&["why", "pod", "shop/checkout-api-next", "--fix"]).stdout);
+    assert!(patch.contains("spec:") && !patch.contains("+ "), "{patch}");
+    let on_its_way = document(&["why", "pod", "analytics/feature-store"]);
+    assert_eq!(on_its_way["state"], "OnItsWay");
+    assert_eq!(on_its_way["launch"]["pool"], "batch-spot");
+    assert_eq!(
+        document(&["why", "pod", "web/storefront-"])["state"],
+        "FitsExisting",
+        "the one that waits"
+    );
+}
+
+#[test]
+fn a_held_node_names_every_rule_and_what_lifting_them_is_worth() {
+    let why = document(&["why", "node", "ip-10-0-2-84"]);
+    let rules: Vec<&str> = why["stays"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stay| stay["rule"].as_str().unwrap())
+        .collect();
+    assert_eq!(rules[..3], ["ProtectedPod", "OnlyWhenEmpty", "Budget"], "{rules:?}");
+    assert_eq!(
+        why["stays"][2]["lifts_at"], "2026-11-21T02:00:00Z",
+        "the window of Saturday"
+    );
+    let worth = why["lifting_usd_mo"].as_f64().unwrap();
+    let delta = why["if_removed"]["delta_usd_mo"].as_f64().unwrap();
+    assert!(worth > 0.0 && (worth + delta).abs() < 1e-6, "{worth} {delta}");
+    let pdb = document(&["why", "node", "ip-10-0-15-206"]);
+    assert_eq!(pdb["stays"][0]["by"], "pdb data/pg-orders-pdb");
+}
+
+#[test]
+fn the_plan_moves_what_pays_and_says_what_holds_the_rest() {
+    let plan = document(&["plan"]);
+    let moves = plan["moves"].as_array().unwrap();
+    let targets: Vec<&str> = moves
+        .iter()
+        .flat_map(|step| step["targets"].as_array().unwrap())
+        .map(|target| target["node"].as_str().unwrap())
+        .collect();
+    assert!(
+        targets.contains(&"ip-10-0-165-138.ec2.internal"),
+        "it is empty: {targets:?}"
+    );
+    for step in moves {
+        assert!(step["delta_usd_mo"].as_f64().unwrap() <= 0.0, "{step}");
+        assert_eq!(step["id"].as_str().unwrap().len(), 12);
+    }
+    let held: Vec<&str> = plan["held"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kept| kept["rule"].as_str().unwrap())
+        .collect();
+    for rule in ["PodBudgets", "ProtectedPod", "DoNotDisrupt"] {
+        assert!(held.contains(&rule), "{rule} in {held:?}");
+    }
+    let waits = plan["waits"].as_array().unwrap();
+    let drifted = waits.iter().find(|kept| kept["reason"] == "Drifted").unwrap();
+    assert_eq!(
+        (drifted["targets"].as_array().unwrap().len(), &drifted["lifts_at"]),
+        (2, &"2026-11-17T03:00:00Z".into())
+    );
+    assert_eq!(document(&["plan"]), plan, "equal inputs give equal answers");
+}
+
+#[test]
+fn a_no_is_an_exit_code_only_when_asked_for() {
+    let code = |arguments: &[&str]| ask(arguments).status.code();
+    assert_eq!(code(&["why", "pod", "ml/llm-embed"]), Some(0));
+    assert_eq!(code(&["why", "pod", "ml/llm-embed", "--exit-code"]), Some(3));
+    assert_eq!(code(&["why", "node", "ip-10-0-2-84", "--exit-code"]), Some(3));
+    assert_eq!(code(&["why", "node", "ip-10-0-165-138", "--exit-code"]), Some(0));
+    assert_eq!(code(&["why", "colour", "red"]), Some(2));
+    assert_eq!(code(&["cost", "--by", "colour"]), Some(2));
+    assert_eq!(code(&["why", "pod", "no-such-pod"]), Some(1));
+}
+
+#[test]
+fn a_name_that_is_none_gets_the_nearest_one() {
+    let error = |arguments: &[&str]| text(&ask(arguments).stderr);
+    let pool = error(&["why", "np", "genral"]);
+    let expected = "error   no nodepool genral\n\
+                    why     5 nodepools looked through; the nearest is general\n\
+                    next    dovetail why nodepool general\n";
+    assert_eq!(pool, expected);
+    let pod = error(&["why", "pod", "default/checkout-api-next"]);
+    assert!(
+        pod.contains("\nnext    dovetail why pod shop/checkout-api-next-"),
+        "{pod}"
+    );
+    let several = error(&["why", "node", "ip-10-0-1"]);
+    assert!(
+        several.starts_with("error   ") && several.contains("begin with ip-10-0-1"),
+        "{several}"
+    );
+}
+
+#[test]
+fn quiet_is_the_first_line_and_nothing_else() {
+    let output = ask(&["why", "nodepool", "general", "-q"]);
+    assert_eq!(text(&output.stdout).lines().count(), 1);
+    assert_eq!(text(&output.stderr), "");
+}
+
+/// The fixture on an API server of its own, which a thread serves for as long as this lives.
+struct Live {
+    folder: tempfile::TempDir,
+    _stop: mpsc::Sender<()>,
+}
+
+impl Live {
+    fn start(leave_out: &[&str]) -> Self {
+        let server = ApiServer::new(|| NOW.parse().unwrap());
+        let mut crds: Vec<_> = fs::read_dir(root().join("crates/api/crds"))
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
+        crds.sort();
+        for file in crds {
+            let definition: Value = serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+            server.create(definition).unwrap();
+        }
+        for name in ["nodepools", "nodes", "nodeclaims", "pods", "pdbs", "daemonsets"] {
+            if leave_out.contains(&name) {
+                continue;
+            }
+            let file = root().join(FIXTURE).join(format!("{name}.yaml"));
+            let list: Value = serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+            for object in list["items"].as_array().unwrap() {
+                let mut object = object.clone();
+                object["metadata"].as_object_mut().unwrap().remove("uid");
+                server.create(object).unwrap();
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        fs::write(
+            folder.path().join("config"),
+            http::kubeconfig(listener.local_addr().unwrap()),
+        )
+        .unwrap();
+        let (stop, stopped) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                let serving = tokio::spawn(http::serve(server, listener));
+                tokio::task::spawn_blocking(move || stopped.recv()).await.unwrap().ok();
+                serving.abort();
+            });
+        });
+        Self { folder, _stop: stop }
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Output {
+        let config = self.folder.path().join("config");
+        dovetail(&[arguments, &["--kubeconfig", config.to_str().unwrap()]].concat())
+    }
+}
+
+#[test]
+fn a_live_cluster_and_its_dump_are_the_same_fleet() {
+    let live = Live::start(&[]);
+    let output = live.ask(&["status", "-o", "json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(
+        (&status["source"]["type"], &status["cluster"]),
+        (&"live".into(), &"dovetail".into())
+    );
+    let dumped = document(&["status"]);
+    for part in ["fleet", "pods"] {
+        let count = |of: &Value| {
+            (
+                of[part]["nodes"].clone(),
+                of[part]["vcpu"].clone(),
+                of[part]["running"].clone(),
+            )
+        };
+        assert_eq!(count(&status), count(&dumped), "{part}");
+    }
+    assert_eq!(status["money"]["spend_usd_h"], dumped["money"]["spend_usd_h"]);
+    let notes = text(&live.ask(&["why", "node", "ip-10-0-2-84"]).stderr);
+    assert!(notes.starts_with("source   live dovetail"), "{notes}");
+    assert!(
+        notes.contains("not installed, so there are none:") || !notes.contains("may not be listed"),
+        "{notes}"
+    );
+    let plan = live.ask(&["plan", "-o", "json"]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    assert_eq!(plan["pods"]["waiting"], 6);
+}
+
+#[test]
+fn a_cluster_nobody_answers_for_is_exit_code_4_in_three_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config");
+    // A port that was free a moment ago, so that nobody listens.
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    fs::write(&config, http::kubeconfig(free)).unwrap();
+    let config = config.to_str().unwrap();
+    let output = dovetail(&["status", "--kubeconfig", config]);
+    assert_eq!(output.status.code(), Some(4));
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("error   cannot reach the API server of dovetail\nwhy     "),
+        "{said}"
+    );
+    assert!(said.contains("\nnext    "), "{said}");
+    let output = dovetail(&["plan", "--kubeconfig", config, "--context", "elsewhere"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("elsewhere"));
+}

@@ -1,0 +1,137 @@
+//! `dovetail lint`, `drift` and `doctor` against an API server, here the simulator's.
+// Clippy sees tests only in test functions; here everything is one.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::{fs, path::PathBuf, process::Command, thread};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::ApiServer;
+
+/// An API server with the CRDs, for as long as the test lives.
+struct Cluster {
+    server: ApiServer,
+    kubeconfig: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let server = ApiServer::new(Timestamp::now);
+        for definition in api::crds::installation(&api::provider::Provider::ALL) {
+            server.create(serde_json::to_value(definition).unwrap()).unwrap();
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = directory.path().join("kubeconfig");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        fs::write(&kubeconfig, simulator::http::kubeconfig(listener.local_addr().unwrap())).unwrap();
+        let serving = server.clone();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                simulator::http::serve(serving, listener).await;
+            });
+        });
+        Self {
+            server,
+            kubeconfig,
+            _directory: directory,
+        }
+    }
+
+    fn ask(&self, command: &str) -> (Option<i32>, Value) {
+        let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+            .args([command, "-o", "json", "--kubeconfig"])
+            .arg(&self.kubeconfig)
+            .output()
+            .unwrap();
+        let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        (output.status.code(), document)
+    }
+}
+
+fn pool() -> Value {
+    json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"}, "spec": {
+        "template": {"spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}]}},
+        "disruption": {"consolidateAfter": "5m"}}})
+}
+
+fn lease(renewed: Timestamp) -> Value {
+    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "karpenter-leader-election", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "dovetail-1_a", "leaseDurationSeconds": 600, "renewTime": renewed.to_string()}})
+}
+
+#[test]
+fn a_cluster_is_linted_as_a_whole() {
+    let cluster = Cluster::start();
+    cluster.server.create(pool()).unwrap();
+    let (_, document) = cluster.ask("lint");
+    assert_eq!(document["source"]["type"], "cluster");
+    let codes: Vec<&str> = document["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"NP04") && codes.contains(&"NP02"), "{codes:?}");
+}
+
+#[test]
+fn the_doctor_asks_for_crds_permissions_the_lease_and_the_clock() {
+    let cluster = Cluster::start();
+    cluster.server.create(lease(Timestamp::now())).unwrap();
+    let (_, document) = cluster.ask("doctor");
+    let state = |id: &str| {
+        let checks = document["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["id"] == id);
+        check
+            .map(|check| check["state"].as_str().unwrap().to_owned())
+            .unwrap_or_default()
+    };
+    assert_eq!(state("D01"), "ok", "{document:#}");
+    assert_eq!(state("D03"), "ok", "{document:#}");
+    assert_eq!(state("D04"), "ok", "{document:#}");
+    assert!(["ok", "skipped"].contains(&state("D02").as_str()), "{document:#}");
+}
+
+#[test]
+fn no_leader_and_a_missing_crd_stop() {
+    let cluster = Cluster::start();
+    cluster
+        .server
+        .delete("CustomResourceDefinition", "nodeclaims.karpenter.sh")
+        .unwrap();
+    let (code, document) = cluster.ask("doctor");
+    assert_eq!(code, Some(3));
+    let told = document["checks"].to_string();
+    assert!(told.contains("nodeclaims.karpenter.sh is not installed"), "{told}");
+    assert!(told.contains("no controller has ever led"), "{told}");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_told_in_three_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    // A port that was free a moment ago, and has nobody behind it.
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    fs::write(&kubeconfig, simulator::http::kubeconfig(address)).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(["lint", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    assert_eq!(told.lines().count(), 3, "{told}");
+}

@@ -1,0 +1,81 @@
+//! What the cloud says beforehand about its machines is heeded: their nodes are drained before they are gone.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use catalogue::Source;
+use cloud_sim::{Machine, Rules, Scope};
+use runtime::Settings;
+use scenario::{Life, Setup, World, furnish, on_virtual_time};
+use tokio::time::Instant;
+
+use crate::{mutants::told, run, seed};
+
+#[test]
+fn pods_on_machines_that_will_be_taken_move_before_they_are_gone() {
+    let scenario = told(
+        "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], \
+         workloads: [{name: web, replicas: 4, spread: node}], steps: [{at: 10m, interrupt: {}}], \
+         expect: [all pods run by 5m, at least 4 pods are evicted by 12m, all pods run by 13m, at least 4 nodes are taken, \
+         all pods run at the end]}",
+    );
+    assert_eq!(run(&scenario, &seed(1)).failures, [""; 0]);
+}
+
+#[test]
+fn a_notice_is_told_counted_and_its_offering_is_left_alone() {
+    let scenario = told(
+        "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], workloads: [{name: web, replicas: 2, spread: node}]}",
+    );
+    let setup = Setup {
+        source: Source::Kwok,
+        rules: Rules::default(),
+        settings: Settings::default(),
+        start: "2026-01-05T00:00:00Z".parse().unwrap(),
+        is_checked: false,
+    };
+    let ended = on_virtual_time(async {
+        let world = World::new(&setup).unwrap();
+        furnish(&scenario, &world).unwrap();
+        let mut life = Life::begin(&world);
+        let began = Instant::now();
+        life.until(&world, began + Duration::from_mins(10)).await;
+        let offers = |machines: Vec<Machine>| -> BTreeSet<(String, String)> {
+            let offer = |machine: Machine| (machine.instance_type().to_owned(), machine.zone().to_owned());
+            machines.into_iter().map(offer).collect()
+        };
+        let before = offers(world.region.machines());
+        assert_eq!(world.region.interrupt(&Scope::default(), 1000), 2);
+        life.until(&world, began + Duration::from_mins(13)).await;
+        let after = offers(world.region.machines());
+        let reasons: BTreeSet<String> = world
+            .server
+            .list("Event")
+            .iter()
+            .map(|event| {
+                let kind = event["involvedObject"]["kind"].as_str().unwrap_or_default();
+                format!("{kind} {}", event["reason"].as_str().unwrap_or_default())
+            })
+            .collect();
+        let disrupted = ["spot_interrupted", "general", "spot", "", "graceful"];
+        let counts = [
+            world.metrics.nodeclaims_disrupted_total.value(disrupted),
+            world
+                .metrics
+                .interruption_received_messages_total
+                .value(["spot_interrupted"]),
+            world.metrics.interruption_deleted_messages_total.value([]),
+        ];
+        (before, after, reasons, counts)
+    });
+    let (before, after, reasons, counts) = ended.unwrap();
+    assert_eq!(format!("{counts:?}"), "[2.0, 2.0, 2.0]");
+    for expected in [
+        "NodeClaim SpotInterrupted",
+        "NodeClaim TerminatingOnInterruption",
+        "Node SpotInterrupted",
+        "Node TerminatingOnInterruption",
+    ] {
+        assert!(reasons.contains(expected), "{expected} is not among {reasons:?}");
+    }
+    assert!(!after.is_empty() && after.is_disjoint(&before), "{before:?} {after:?}");
+}
