@@ -23,6 +23,14 @@ pub enum Error {
         /// What it had to say.
         stderr: String,
     },
+    /// A Python command ended badly.
+    #[error("`python {command}` failed:\n{stderr}")]
+    Python {
+        /// Its arguments.
+        command: String,
+        /// What it had to say.
+        stderr: String,
+    },
     /// The file system refused.
     #[error("cannot {action} {path}: {source}")]
     Io {

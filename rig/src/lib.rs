@@ -22,10 +22,12 @@ mod guard;
 pub mod karpenter;
 mod kwok;
 pub mod manifest;
+pub mod moto;
 mod pki;
 pub mod ports;
 mod process;
 pub mod reference;
+pub mod tool;
 
 pub use client::{Client, Response};
 pub use cluster::{Builder, Cluster};

@@ -33,6 +33,8 @@ enum Task {
     Cluster(crate::race::Race),
     /// Ours and upstream's controller started on a large cluster: seconds until each leads with a full cache
     Startup(crate::race::Startup),
+    /// Answers about a large cluster from its dump: seconds and memory of status, why, cost and plan
+    Insight(crate::insight::Insight),
     /// Upstream's scheduler and consolidation, on snapshot files
     #[command(subcommand)]
     Reference(Reference),
@@ -158,6 +160,7 @@ pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
         None => list(),
         Some(Task::Cluster(race)) => return crate::race::run(race),
         Some(Task::Startup(startup)) => crate::race::run_startup(startup)?,
+        Some(Task::Insight(task)) => return crate::insight::run(task),
         Some(Task::Packing(forwarded)) => return crate::packing::run("packing-bench", "bench", forwarded),
         Some(Task::Disruption(forwarded)) => return crate::packing::run("disruption-bench", "bench", forwarded),
         Some(Task::Gen(gen_args)) => write(&generate(gen_args)?, &gen_args.output)?,

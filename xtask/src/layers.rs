@@ -74,6 +74,11 @@ const LAYERS: &[Layer] = &[
         pure: true,
     },
     Layer {
+        name: "tui",
+        sees: &["api", "model", "ledger", "packing", "forecast", "insight"],
+        pure: true,
+    },
+    Layer {
         name: "state",
         sees: &["api", "model"],
         pure: true,
@@ -89,7 +94,17 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "web",
+        sees: &["disruption", "insight", "ledger", "model", "packing", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "cloud-kwok",
+        sees: &["api", "model", "catalogue", "cloud", "runtime"],
+        pure: false,
+    },
+    Layer {
+        name: "cloud-aws",
         sees: &["api", "model", "catalogue", "cloud", "runtime"],
         pure: false,
     },
@@ -141,6 +156,7 @@ const LAYERS: &[Layer] = &[
             "model",
             "catalogue",
             "cloud",
+            "cloud-aws",
             "cloud-kwok",
             "cloud-sim",
             "controllers",
@@ -154,6 +170,8 @@ const LAYERS: &[Layer] = &[
             "scheduler",
             "simulator",
             "state",
+            "web",
+            "tui",
         ],
         pure: false,
     },
@@ -164,6 +182,11 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rig",
+        sees: &[],
+        pure: false,
+    },
+    Layer {
+        name: "deploy",
         sees: &[],
         pure: false,
     },

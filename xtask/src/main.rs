@@ -1,9 +1,12 @@
 //! The task runner: `cargo xtask` lists what it can do.
 
 mod bench;
+mod browser;
 mod catalogue;
 mod cluster;
 mod conformance;
+mod debian;
+mod insight;
 mod layers;
 mod packing;
 mod race;
@@ -29,8 +32,12 @@ struct Cli {
 enum Task {
     /// Format, lints, layering and tidiness: what a change must pass before anyone reads it
     Check,
-    /// The checks, then all tests: without a cluster, then on a real control plane (needs Go)
+    /// The checks, then all tests: without a cluster, in a browser (needs node and chromium), on a real control plane (needs Go)
     Test,
+    /// The page in a real browser (needs node, npm and chromium); with a word, only tests that have it in their name
+    Browser(browser::Browser),
+    /// Makes the pictures of docs/screens from a running demo
+    Screenshots,
     /// Fail when a crate sees what it must not
     Layers,
     /// Generates workloads and asks the reference about them; alone it lists the shapes
@@ -55,6 +62,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Check => test::check().map(|()| ExitCode::SUCCESS),
         Task::Test => test::all(in_ci()).map(|()| ExitCode::SUCCESS),
+        Task::Browser(task) => browser::run(&task),
+        Task::Screenshots => browser::screenshots().map(|()| ExitCode::SUCCESS),
         Task::Layers => layers::check().map(|_| ExitCode::SUCCESS),
         Task::Bench(task) => bench::run(&task),
         Task::Differential(task) => packing::run("packing-bench", "differential", &task),

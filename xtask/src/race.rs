@@ -7,7 +7,7 @@ mod audit;
 mod controller_log;
 mod scale_in;
 mod startup;
-mod usage;
+pub(crate) mod usage;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{conformance, layers, run, tidy};
+use crate::{browser, conformance, debian, layers, run, tidy};
 
 /// How many tests ended how, read from the closing lines of `cargo test`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,9 @@ pub(crate) fn check() -> Result<()> {
         "clippy",
         "--workspace",
         "--all-targets",
+        // The only place where the binary is built with this cloud, whose SDK takes minutes.
+        "--features",
+        "dovetail/aws",
         "--locked",
         "--",
         "-D",
@@ -34,16 +37,45 @@ pub(crate) fn check() -> Result<()> {
     ]))
 }
 
-/// `cargo xtask test`: the checks, then every tier. A missing Go skips the last tier at a desk and fails in CI.
+/// `cargo xtask test`: the checks, then every tier. What a tier needs and is not there skips it at a desk and fails in CI.
 pub(crate) fn all(in_ci: bool) -> Result<()> {
     check()?;
     let mut tally = Tally::default();
-    let mut broken = Vec::new();
+    let (mut broken, mut skipped_tiers) = (Vec::new(), Vec::new());
+    if in_ci {
+        step("programs of the distribution");
+        debian::install()?;
+    }
 
     step("tests without a cluster");
-    let pure = ["test", "--workspace", "--exclude", "e2e", "--locked", "--no-fail-fast"];
+    let mut pure = vec!["test", "--workspace", "--exclude", "e2e", "--locked", "--no-fail-fast"];
+    if has_moto(in_ci)? {
+        // Tests hide what they print, and the first time this takes a minute.
+        rig::moto::environment()?;
+    } else {
+        pure.extend(["--exclude", "cloud-aws"]);
+    }
+    if !debian::missing_for_the_terminal().is_empty() {
+        say("tests of the terminal view are not run: they need tmux.");
+        pure.extend(["--", "--skip", "on_a_terminal::"]);
+        skipped_tiers.push("on a terminal");
+    }
     if !tests(run::cargo().args(pure), &mut tally)? {
         broken.push("tests without a cluster");
+    }
+
+    step("the page in a browser");
+    let missing = debian::missing_for_the_page();
+    if missing.is_empty() {
+        if !tests(&mut browser::script("page.mjs", &[])?, &mut tally)? {
+            broken.push("the page in a browser");
+        }
+    } else {
+        say(&format!(
+            "not run: install {} and run `cargo xtask test` again.",
+            missing.join(", ")
+        ));
+        skipped_tiers.push("in a browser");
     }
 
     step("tests on a real control plane");
@@ -53,9 +85,10 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
     }
     if skipped {
         say(
-            "not run: they build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok, which needs Go.",
+            "not run: they build etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kwok and Helm, which needs Go.",
         );
         say("Install Go 1.26 or newer and run `cargo xtask test` again.");
+        skipped_tiers.push("on a real control plane");
     } else {
         if !on_a_control_plane(&mut tally)? {
             broken.push("tests on a real control plane");
@@ -66,7 +99,7 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
         }
     }
 
-    say(&format!("\n{}", closing(tally, skipped)));
+    say(&format!("\n{}", closing(tally, &skipped_tiers)));
     if broken.is_empty() {
         return Ok(());
     }
@@ -77,8 +110,22 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
 fn on_a_control_plane(tally: &mut Tally) -> Result<bool> {
     rig::build::control_plane(&rig::build::KubernetesVersion::default())?;
     rig::reference::program()?;
+    rig::tool::helm()?;
+    rig::tool::hclfmt()?;
     let real = ["test", "--package", "e2e", "--locked", "--no-fail-fast"];
     tests(run::cargo().args(real), tally)
+}
+
+/// Whether an AWS for tests can be played here; says so where not.
+fn has_moto(in_ci: bool) -> Result<bool> {
+    if rig::moto::has_python() {
+        return Ok(true);
+    }
+    if in_ci {
+        bail!("CI needs Python for the tests of the AWS provider: put `python3` on the PATH");
+    }
+    say("tests of cloud-aws are not run: moto, which plays AWS for them, needs Python 3.10 or newer.");
+    Ok(false)
 }
 
 /// The longest specs of the suites wait for many minutes; this shard is chosen to be short.
@@ -113,17 +160,16 @@ fn parse(line: &str) -> Option<Tally> {
     })
 }
 
-fn closing(tally: Tally, skipped: bool) -> String {
+fn closing(tally: Tally, skipped: &[&str]) -> String {
     let Tally {
         passed,
         failed,
         ignored,
     } = tally;
-    let note = if skipped {
-        "the tier on a real control plane did not run\n"
-    } else {
-        ""
-    };
+    let note: String = skipped
+        .iter()
+        .map(|tier| format!("the tier {tier} did not run\n"))
+        .collect();
     format!("{note}{passed} passed, {failed} failed, {ignored} skipped")
 }
 
@@ -173,8 +219,8 @@ mod tests {
             ignored: 0,
         };
         assert_eq!(
-            closing(tally, true),
-            "the tier on a real control plane did not run\n7 passed, 0 failed, 0 skipped"
+            closing(tally, &["in a browser", "on a real control plane"]),
+            "the tier in a browser did not run\nthe tier on a real control plane did not run\n7 passed, 0 failed, 0 skipped"
         );
     }
 }

@@ -12,6 +12,7 @@ pub mod mixed;
 pub mod object;
 pub mod performance;
 pub mod placed;
+pub mod printed;
 pub mod quantity;
 pub mod random;
 pub mod regression;

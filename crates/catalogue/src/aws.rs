@@ -1,12 +1,14 @@
 //! Amazon EC2, as Karpenter's provider v1.14.1 describes it to the scheduler.
 //!
 //! The node class is not part of the table, so its defaults hold: AL2023, a root volume of 20 GiB, no kubelet settings,
-//! no reserved interfaces, 7.5 % of memory lost to the hypervisor.
+//! no reserved interfaces, 7.5 % of memory lost to the hypervisor. Whoever knows the class and has asked EC2 says so in a
+//! [`Machine`], a [`Setup`] and a [`Sale`], and gets the same formulas.
 
 mod labels;
 mod resources;
+mod setup;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE, aws::WELL_KNOWN};
 use model::{
@@ -19,6 +21,10 @@ use crate::{
     spec::{offering, one_of},
     table::{Table, number},
 };
+
+pub use labels::{Reservation, Sale, of as labels};
+pub use resources::{capacity, overhead};
+pub use setup::{Os, Setup, Threshold};
 
 /// Regions with prices of their own, in the order of the table's columns.
 pub const PRICED_REGIONS: [&str; 3] = ["us-east-1", "us-west-2", "eu-west-1"];
@@ -57,29 +63,76 @@ pub const COLUMNS: [&str; 23] = [
     "usd_eu_west_1",
 ];
 
-/// What the table says about a type.
-pub(crate) struct Machine<'a> {
-    name: &'a str,
-    arch: &'a str,
-    hypervisor: &'a str,
-    cpu_manufacturer: &'a str,
-    cpu_clock_mhz: &'a str,
-    vcpu: i64,
-    memory_mib: i64,
-    pods: i64,
-    encryption_in_transit: &'a str,
-    ebs_mbps: &'a str,
-    network_mbps: &'a str,
-    nvme_gb: &'a str,
-    efa: i64,
-    pod_eni: i64,
-    gpu: [&'a str; 4],
+/// What is known about a type. Of texts, empty is unknown or absent, except for the hypervisor.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Machine<'a> {
+    /// Such as `m5.large`.
+    pub name: &'a str,
+    /// `amd64` or `arm64`.
+    pub arch: &'a str,
+    /// `nitro` or `xen`; empty on bare metal.
+    pub hypervisor: &'a str,
+    /// In lower case.
+    pub cpu_manufacturer: &'a str,
+    /// Sustained.
+    pub cpu_clock_mhz: &'a str,
+    /// Virtual CPUs.
+    pub vcpu: i64,
+    /// Memory as EC2 states it.
+    pub memory_mib: i64,
+    /// Pods that its network interfaces have addresses for.
+    pub pods: i64,
+    /// Interfaces of the default network card and IPv4 addresses on each, where they are known.
+    pub network: Option<(i64, i64)>,
+    /// Whether traffic between instances is encrypted.
+    pub encryption_in_transit: bool,
+    /// Bandwidth to block storage.
+    pub ebs_mbps: &'a str,
+    /// Baseline bandwidth of the network.
+    pub network_mbps: &'a str,
+    /// Decimal gigabytes of NVMe disks.
+    pub nvme_gb: &'a str,
+    /// Decimal gigabytes of local disks of any kind.
+    pub local_gb: Option<i64>,
+    /// Most EFA interfaces.
+    pub efa: i64,
+    /// Branch interfaces for pods.
+    pub pod_eni: i64,
+    /// Name, manufacturer, count and MiB of each.
+    pub gpu: [&'a str; 4],
     /// Name, manufacturer and count.
-    accelerator: [&'a str; 3],
+    pub accelerator: [&'a str; 3],
     /// Extended resources with their numbers.
-    extended: Vec<(&'a str, i64)>,
+    pub extended: Vec<(&'a str, i64)>,
     /// Dollars an hour; none where the region does not sell it.
-    price: Option<Price>,
+    pub price: Option<Price>,
+}
+
+/// What only the table knows about a type: EC2 does not say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownType {
+    /// Baseline bandwidth of the network; empty where it is not stated in numbers.
+    pub network_mbps: String,
+    /// Branch interfaces for pods.
+    pub pod_eni: i64,
+    /// Dollars an hour on demand, in the region that was asked for or else in the first of [`PRICED_REGIONS`].
+    pub price: Option<Price>,
+}
+
+/// The table's own facts by type, and the day its prices are of.
+pub fn known(region: &str) -> Result<(BTreeMap<String, KnownType>, String), Damaged> {
+    let table = Table::unpack("aws", include_bytes!("../data/aws.tsv.gz"))?;
+    let column = PRICED_REGIONS.iter().position(|priced| *priced == region);
+    let machines = table.rows(&COLUMNS, |fields| machine(fields, column.unwrap_or_default()))?;
+    let entry = |machine: &Machine<'_>| {
+        let known = KnownType {
+            network_mbps: machine.network_mbps.to_owned(),
+            pod_eni: machine.pod_eni,
+            price: machine.price,
+        };
+        (machine.name.to_owned(), known)
+    };
+    Ok((machines.iter().map(entry).collect(), table.prices_of().to_owned()))
 }
 
 pub(crate) fn load(region: &str, more_zones: &[String]) -> Result<Loaded, Damaged> {
@@ -161,10 +214,12 @@ fn machine<'a>(fields: &[&'a str; COLUMNS.len()], price_column: usize) -> Result
         vcpu: number("vcpu", vcpu)?,
         memory_mib: number("memory_mib", memory)?,
         pods: number("pods", pods)?,
-        encryption_in_transit: encryption,
+        network: None,
+        encryption_in_transit: encryption == "1",
         ebs_mbps: ebs,
         network_mbps: network,
         nvme_gb: nvme,
+        local_gb: (!nvme.is_empty()).then(|| number("nvme_gb", nvme)).transpose()?,
         efa: number("efa", efa)?,
         pod_eni: number("pod_eni", pod_eni)?,
         gpu,
@@ -201,11 +256,19 @@ fn counts(field: &str) -> Result<Vec<(&str, i64)>, String> {
 /// The type as Karpenter sees it; none when the region has no price for it.
 fn describe(machine: &Machine<'_>, region: &str, zones: &[String]) -> Option<Arc<CatalogType>> {
     let on_demand = machine.price?;
+    let (setup, zone_names): (Setup, Vec<&str>) = (Setup::default(), zones.iter().map(String::as_str).collect());
+    let sale = Sale {
+        region,
+        zones: &zone_names,
+        zone_ids: &[],
+        capacity_types: &[CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT],
+        reservations: &[],
+    };
     Some(Arc::new(CatalogType {
         name: machine.name.into(),
-        requirements: labels::of(machine, region, zones),
-        capacity: resources::capacity(machine),
-        overhead: resources::overhead(machine),
+        requirements: labels::of(machine, &setup, &sale),
+        capacity: resources::capacity(machine, &setup),
+        overhead: resources::overhead(machine, &setup),
         offerings: offerings(machine, on_demand, zones),
         volume_attachment_limits: model::object::List::default(),
         dynamic_resources: DynamicResources::default(),

@@ -16,6 +16,10 @@ pub enum NoticeKind {
     Stopping,
     /// The machine ends, whoever asked for it.
     Terminating,
+    /// The cloud wants the capacity of an interruptible reservation back.
+    ReservationInterruption,
+    /// The cloud's own checks of the machine or its host fail: it will not get well by being drained.
+    Impaired,
 }
 
 impl NoticeKind {
@@ -27,7 +31,14 @@ impl NoticeKind {
             Self::ScheduledChange => "scheduled_change",
             Self::Stopping => "instance_stopped",
             Self::Terminating => "instance_terminated",
+            Self::ReservationInterruption => "capacity_reservation_interrupted",
+            Self::Impaired => "instance_status",
         }
+    }
+
+    /// Whether there is nothing to wait for: nothing on the machine can be counted on to end by itself.
+    pub fn is_forceful(self) -> bool {
+        self == Self::Impaired
     }
 
     /// Whether the machines will be gone, so that their nodes must be drained before.

@@ -95,6 +95,11 @@ impl Cluster {
         self.book.records()
     }
 
+    /// The latest of them, at most so many.
+    pub fn latest_decisions(&self, most: usize) -> Vec<ledger::Record> {
+        self.book.latest(most)
+    }
+
     /// What a decision would be made on now, as numbers.
     pub(crate) fn inputs(&self) -> Inputs {
         self.lock().inputs()

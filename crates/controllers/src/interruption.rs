@@ -7,12 +7,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::labels;
+use api::{annotations, labels};
 use async_trait::async_trait;
 use cloud::{Notice, NoticeKind, UnavailableOffering};
 use futures_util::future::join_all;
 use model::object::{Node, NodeClaim, Object};
-use runtime::{Event, EventKind, Settings, queue::Backoff};
+use runtime::{Event, EventKind, Patch, Settings, queue::Backoff};
+use serde_json::json;
 use state::{Change, State};
 
 use crate::{
@@ -82,13 +83,18 @@ fn words(kind: NoticeKind) -> (EventKind, &'static str, &'static str) {
             "SpotRebalanceRecommendation",
             "Spot rebalance recommendation was triggered",
         ),
-        NoticeKind::ScheduledChange => (
+        NoticeKind::ScheduledChange | NoticeKind::Impaired => (
             EventKind::Warning,
             "InstanceUnhealthy",
             "An unhealthy warning was triggered for the instance",
         ),
         NoticeKind::Stopping => (EventKind::Warning, "InstanceStopping", "Instance is stopping"),
         NoticeKind::Terminating => (EventKind::Warning, "InstanceTerminating", "Instance is terminating"),
+        NoticeKind::ReservationInterruption => (
+            EventKind::Warning,
+            "CapacityReservationInstanceInterrupted",
+            "Capacity Reservation interruption warning was triggered",
+        ),
     }
 }
 
@@ -102,6 +108,9 @@ async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Opti
         cluster.cloud().mark_unavailable(&offering);
     }
     if !kind.is_end() || claim.metadata.is_deleting() {
+        return Ok(());
+    }
+    if kind.is_forceful() && !stamp(cluster, claim).await? {
         return Ok(());
     }
     if !end(cluster, claim, Reason::Interrupted(kind)).await? {
@@ -120,19 +129,39 @@ async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Opti
     Ok(())
 }
 
+/// Sets the time by which the drain must be over to now: nothing that runs there can be waited for. False when the
+/// claim is gone.
+async fn stamp(cluster: &Cluster, claim: &NodeClaim) -> Result<bool, Problem> {
+    let now = cluster.now().to_string();
+    let patch = Patch::Merge(json!({"metadata": {
+        "uid": claim.metadata.uid.to_string(),
+        "annotations": {annotations::NODECLAIM_TERMINATION_TIMESTAMP: now},
+    }}));
+    match cluster.patch::<NodeClaim>(&claim.metadata.key(), &patch).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn tell<T: Object>(cluster: &Cluster, object: &T, kind: EventKind, reason: &str, message: String) {
     cluster.publish(Event::new(object, kind, reason, message));
 }
 
-/// What will not be had for a while: where the cloud takes spot machines back, it has none to give.
+/// What will not be had for a while: where the cloud takes spot machines or reserved ones back, it has none to give.
 fn offering(kind: NoticeKind, claim: &NodeClaim) -> Option<UnavailableOffering> {
     let of = |key: &str| Some(label(claim, key)).filter(|value| !value.is_empty());
     let (instance_type, zone) = (of(labels::INSTANCE_TYPE)?, of(labels::ZONE)?);
-    (kind == NoticeKind::SpotInterruption).then(|| UnavailableOffering {
+    let (capacity_type, reason) = match kind {
+        NoticeKind::SpotInterruption => (labels::CAPACITY_TYPE_SPOT, "SpotInterruption"),
+        NoticeKind::ReservationInterruption => (labels::CAPACITY_TYPE_RESERVED, "CapacityReservationInterruption"),
+        _ => return None,
+    };
+    Some(UnavailableOffering {
         instance_type: Some(instance_type.into()),
         zone: Some(zone.into()),
-        capacity_type: Some("spot".into()),
-        reason: "SpotInterruption".into(),
+        capacity_type: Some(capacity_type.into()),
+        reason: reason.into(),
         retry_after: None,
     })
 }
@@ -177,8 +206,6 @@ impl Controller for Interruption {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -188,11 +215,14 @@ mod tests {
         let marked = offering(NoticeKind::SpotInterruption, &claim).unwrap();
         let parts = (marked.instance_type, marked.zone, marked.capacity_type);
         assert_eq!(parts, (Some("c-4x".into()), Some("zone-a".into()), Some("spot".into())));
+        let marked = offering(NoticeKind::ReservationInterruption, &claim).unwrap();
+        assert_eq!(marked.capacity_type, Some("reserved".into()));
         for kind in [
             NoticeKind::Rebalance,
             NoticeKind::ScheduledChange,
             NoticeKind::Stopping,
             NoticeKind::Terminating,
+            NoticeKind::Impaired,
         ] {
             assert_eq!(offering(kind, &claim), None, "{kind:?}");
         }

@@ -13,6 +13,8 @@ pub(crate) struct Answer {
     pub(crate) is_finding: bool,
     /// Whether what was asked about failed.
     pub(crate) is_failure: bool,
+    /// A number of the versions of all objects the answer is made from, where it is watched.
+    pub(crate) inputs: Option<u64>,
 }
 
 /// How a process ends that was asked to tell findings from none, and has one.

@@ -36,9 +36,9 @@ pub(crate) struct Args {
     #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml"]))]
     output: Format,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 /// What pools allow.
@@ -81,7 +81,7 @@ struct Window {
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let input = source::read(&args.source, Needs::Pools)?;
     // A calendar begins today, whenever the dump was made.
-    let now = args.source.at.unwrap_or_else(|| Clock::system().now());
+    let now = args.source.place.at.unwrap_or_else(|| Clock::system().now());
     let report = report(&input.snapshot, now, args.days, &args.pools)?;
     let is_closed = report.pools.iter().all(PoolReport::is_closed);
     args.reply
@@ -111,6 +111,17 @@ fn report(snapshot: &Snapshot, now: Timestamp, days: u8, wanted: &[String]) -> R
         ));
     }
     Ok(Report { from: now, to, pools })
+}
+
+/// What each pool allows in the coming days, by its name.
+pub(crate) fn by_pool(snapshot: &Snapshot, days: u8) -> Vec<(String, serde_json::Value)> {
+    let now = snapshot.taken_at();
+    let to = now + SignedDuration::from_hours(24 * i64::from(days));
+    let pools = snapshot.objects().node_pools.iter();
+    let reports = pools.map(|pool| of_pool(snapshot, pool, now, to));
+    reports
+        .map(|report| (report.name.clone(), serde_json::to_value(&report).unwrap_or_default()))
+        .collect()
 }
 
 fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp) -> PoolReport {
@@ -251,8 +262,8 @@ mod tests {
         let report = report(&snapshot(&[pool("general", &office)]), now(), 3, &[]).unwrap();
         let screen = Screen {
             width: Some(120),
-            has_colour: false,
             is_ascii: true,
+            ..Screen::default()
         };
         let expected =
             "Disruption windows from Mon 16 Nov 10:42 UTC; one sign is 3 h.   # open  + open for a part  . closed";

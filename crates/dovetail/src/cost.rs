@@ -1,16 +1,21 @@
 //! `dovetail cost`: what it costs, what part is avoidable, what was saved.
 
+mod book;
+mod history;
 mod table;
 
 use insight::{
-    Prices, View,
+    Prices,
+    commitment::Used,
     money::{Accounts, By, Money, Rows},
     outlook::{Outlook, Reach},
 };
 use serde::Serialize;
 
+use self::history::History;
 use crate::{
     answer::Answer,
+    decisions::ShelfArgs,
     plan::threads,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
@@ -25,13 +30,18 @@ pub(crate) struct Args {
     /// By what: pool, namespace, label:KEY, type, zone or capacity.
     #[arg(long, default_value = "pool", value_name = "KEY", value_parser = by)]
     by: By,
+    /// What was spent and saved in a window of time instead of the rate now: 24h, 7d, or month for the calendar month so far.
+    ///
+    /// From the decisions that the controller keeps, and the machines that run; needs a cluster, or a dump with both.
+    #[arg(long, value_name = "SPAN", value_parser = history::Span::parsed)]
+    window: Option<history::Span>,
     /// How to print it.
     #[arg(short, long, visible_alias = "format", default_value = "table", value_parser = formats(&["table", "json", "yaml", "csv", "name"]))]
     output: Format,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 fn by(text: &str) -> Result<By, String> {
@@ -54,23 +64,48 @@ pub(crate) struct Cost {
     #[serde(flatten)]
     money: Money,
     by: Rows,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<History>,
+    /// What was bought in advance, and what of it is used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    commitments: Vec<Used>,
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let input = source::read(&args.source, Needs::Decisions)?.about_moves();
+    let mut input = source::read(&args.source, Needs::Decisions)?.about_moves();
     let prices = Prices::of(&input.snapshot);
-    let view = View::priced(&input.snapshot, &prices);
-    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let view = input.priced(&prices);
+    let outlook = Outlook::of(
+        &input.looked_at(&prices),
+        Reach::for_machines(view.machines.len(), threads()),
+    );
     let accounts = Accounts::of(&view, &prices, &outlook);
-    let cost = Cost {
-        by: Rows::of(&view, &accounts, &args.by),
-        money: accounts.money,
+    let by = Rows::of(&view, &accounts, &args.by);
+    let mut told = Vec::new();
+    let window = match &args.window {
+        None => None,
+        Some(span) => {
+            let shelf = ShelfArgs::of(&args.source, None).read().map_err(history::none)?;
+            let (history, assumed) = History::of(&view, &accounts.money, &by, span, &shelf);
+            told = assumed;
+            Some(history)
+        }
     };
+    let cost = Cost {
+        by,
+        money: accounts.money,
+        window,
+        commitments: input.coverage.commitments.clone(),
+    };
+    drop(view);
+    input.assumed.extend(told);
     args.reply
         .answer(&input, ("Cost", &cost), args.output, false, |screen| {
             match args.output {
+                Format::Csv if cost.window.is_some() => history::csv(&cost),
                 Format::Csv => table::csv(&cost),
                 Format::Name => cost.by.rows.iter().map(|row| format!("{}\n", row.name)).collect(),
+                _ if cost.window.is_some() => history::render(&cost, screen),
                 _ => table::render(&cost, &args.by, screen),
             }
         })

@@ -10,8 +10,17 @@ mod words;
 use jiff::{SignedDuration, Timestamp};
 use ledger::Record;
 
-pub(crate) use self::{shelf::ShelfArgs, why::why};
-use crate::{answer::Answer, document, terminal::Presentation};
+pub(crate) use self::{
+    shelf::{Shelf, ShelfArgs},
+    why::why,
+    words::what,
+};
+use crate::{answer::Answer, document, reply::Reply};
+
+/// A decision as a document, with what else was possible.
+pub(crate) fn document(record: &Record) -> serde_json::Value {
+    report::one(record, true)
+}
 
 /// Print what was done and refused, newest first, with reasons and money.
 ///
@@ -23,7 +32,7 @@ pub(crate) struct Args {
     #[arg(value_enum, default_value_t = What::List)]
     what: What,
     /// Only of this time, such as 2h or 30d; otherwise the last 2 hours of a list, and everything of an export.
-    #[arg(long, value_name = "DURATION", value_parser = span)]
+    #[arg(long, visible_alias = "window", value_name = "DURATION", value_parser = span)]
     since: Option<SignedDuration>,
     /// Only of this NodePool.
     #[arg(long, value_name = "NODEPOOL")]
@@ -47,9 +56,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum)]
     output: Option<Format>,
     #[command(flatten)]
-    shelf: ShelfArgs,
+    pub(crate) shelf: ShelfArgs,
     #[command(flatten)]
-    presentation: Presentation,
+    pub(crate) reply: Reply,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -81,7 +90,7 @@ struct Chosen<'a> {
 const RECENT: SignedDuration = SignedDuration::from_hours(2);
 
 /// A span as people write it, with days and weeks.
-fn span(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn span(text: &str) -> Result<SignedDuration, String> {
     let wrong = || format!("{text:?} is no span of time: write 30m, 2h, 7d or 2w");
     let days = |count: &str, hours: i64| {
         count
@@ -105,7 +114,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         What::List => Format::Table,
         What::Export => Format::Csv,
     });
-    let screen = args.presentation.screen();
+    let screen = args.reply.presentation.screen();
     let text = match format {
         Format::Table => table::render(&chosen, &shelf, args.limit, &screen),
         Format::Json => document::json(&shelf.envelope("Decisions", report::list(&chosen)))?,
@@ -113,10 +122,10 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Format::Csv => csv::render(&chosen.records),
         Format::Name => chosen.records.iter().map(|record| format!("{}\n", record.id)).collect(),
     };
+    let answer = args.reply.told(text, shelf.closing(&screen))?;
     Ok(Answer {
-        text,
-        notes: shelf.closing(&screen),
-        ..Answer::default()
+        is_finding: args.reply.exit_code && chosen.records.is_empty(),
+        ..answer
     })
 }
 

@@ -1,27 +1,38 @@
 //! `dovetail demo`: a cluster in this process, with the real controllers, to play with.
 
+mod act;
+mod eye;
 mod opening;
-mod page;
 mod screen;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc, Mutex as StdMutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use catalogue::Source;
 use cloud_sim::Rules;
 use jiff::Timestamp;
 use runtime::{Clock, Settings};
-use scenario::{Fullness, Life, Pace, Pool, Scenario, Setup, Tally, Workload, World};
+use scenario::{Fullness, Life, Pace, Pool, Scenario, Setup, Speed, Tally, Workload, World};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::{Mutex, mpsc::UnboundedSender},
+    sync::{Mutex, mpsc::UnboundedSender, oneshot},
     task::JoinSet,
     time::Instant,
 };
 
 use self::screen::Notice;
-use crate::{simulate, terminal::Presentation};
+use web::{Access, Mode, Title};
+
+use crate::{page, simulate, terminal::Presentation};
 
 /// Start a cluster in this process and watch the autoscaler work in it: no cloud, no containers, no root.
 ///
@@ -50,6 +61,9 @@ pub(crate) struct Args {
     /// Serve the cluster's API on this port; 0: any that is free.
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// Serve the page on this port; 0: any that is free.
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    page_port: u16,
     /// Write the kubeconfig here.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -93,7 +107,8 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("--pods {} needs nodes to run on: add --nodes N", args.pods);
     }
     let pace = Pace { times: args.speed };
-    let ended = scenario::on_paced_time(pace, run(args)).context("starting the demo's clock")?;
+    let speed = Speed::new(pace);
+    let ended = scenario::at_speed(&speed, run(args, speed.clone())).context("starting the demo's clock")?;
     ended.map(|()| ExitCode::SUCCESS)
 }
 
@@ -102,9 +117,33 @@ pub(crate) struct Demo {
     pub(crate) world: World,
     pub(crate) tally: Mutex<Tally>,
     pub(crate) began: Instant,
+    /// How fast time passes.
+    pub(crate) speed: Speed,
+    /// What happened last, in words.
+    said: StdMutex<Option<(Timestamp, String)>>,
+    /// Things that people did so far.
+    numbers: AtomicU32,
 }
 
-async fn run(args: &Args) -> anyhow::Result<()> {
+impl Demo {
+    /// What happened last, in words.
+    fn said(&self) -> Option<(Timestamp, String)> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Something happens.
+    fn say(&self, what: &str) {
+        let said = (self.world.clock.now(), what.to_owned());
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
+    }
+
+    /// A number for something new.
+    fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+async fn run(args: &Args, speed: Speed) -> anyhow::Result<()> {
     let story = args.scenario.as_deref().map(simulate::read_one).transpose()?;
     let source = source(args, story.as_ref())?;
     let setup = Setup {
@@ -124,18 +163,23 @@ async fn run(args: &Args) -> anyhow::Result<()> {
         world,
         tally: Mutex::default(),
         began: Instant::now(),
+        speed,
+        said: StdMutex::default(),
+        numbers: AtomicU32::new(0),
     });
     match &story {
         Some(story) => scenario::furnish(story, &demo.world).map_err(anyhow::Error::msg)?,
         None => furnish(&demo.world, source, args)?,
     }
     let api = listen(args.port).await?;
-    let page = listen(0).await?;
+    let page = listen(args.page_port).await?;
     let screen = args.presentation.screen();
     let opening = opening::Opening::new(args, source, &api, &page)?;
     let mut tasks = JoinSet::new();
     tasks.spawn(simulator::http::serve(demo.world.server.clone(), api));
-    tasks.spawn(page::serve(Arc::clone(&demo), page));
+    let (window, asked) = eye::window();
+    let _page = page::start(page.into_std()?, Access::ThisMachine, title(source), Arc::new(window))?;
+    tasks.spawn(eye::answer(Arc::clone(&demo), asked));
     let counting = Arc::clone(&demo);
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     let telling = tell.clone();
@@ -155,18 +199,19 @@ async fn run(args: &Args) -> anyhow::Result<()> {
         biased;
         asked = stop_asked(args) => asked?,
         () = life.until(&demo.world, end) => {}
-        () = screen::show(&demo, told, args.speed, screen) => {}
-        () = play(story.as_ref(), &demo.world, &telling) => {}
+        () = screen::show(&demo, told, screen) => {}
+        () = play(story.as_ref(), &demo, &telling) => {}
     }
     screen::print(&screen::summary(&demo).await);
     Ok(())
 }
 
 /// Tells the story, if there is one, and then waits with everybody else.
-async fn play(story: Option<&Scenario>, world: &World, tell: &UnboundedSender<(Timestamp, Notice)>) {
+async fn play(story: Option<&Scenario>, demo: &Demo, tell: &UnboundedSender<(Timestamp, Notice)>) {
     if let Some(story) = story {
-        scenario::tell(story, world, |said| {
-            let _ = tell.send((world.clock.now(), Notice::story(said)));
+        scenario::tell(story, &demo.world, |said| {
+            demo.say(said);
+            let _ = tell.send((demo.world.clock.now(), Notice::story(said)));
         })
         .await;
     }
@@ -181,8 +226,18 @@ fn source(args: &Args, story: Option<&Scenario>) -> anyhow::Result<Source> {
     }
 }
 
-/// The example to begin with: a node class, a pool, and pods for it.
+/// What the demo begins with.
+const SHOP: &str = include_str!("demo/shop.yaml");
+
+/// The example to begin with: a shop in three pools; or as many nodes of one pool as are asked for.
 fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
+    if args.nodes == 0 {
+        let shop = Scenario::read("shop.yaml", SHOP).map_err(|flaws| {
+            let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("{}", flaws.join("; "))
+        })?;
+        return scenario::furnish(&shop, world).map_err(anyhow::Error::msg);
+    }
     let pool = Pool {
         name: "default".to_owned(),
         ..Pool::default()
@@ -202,9 +257,7 @@ fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
             .create(manifest)
             .map_err(|failure| anyhow::anyhow!("{}", failure.message))?;
     }
-    if args.nodes > 0 {
-        scenario::prefill(world, &pool, args.nodes, args.pods, Fullness::Full)?;
-    }
+    scenario::prefill(world, &pool, args.nodes, args.pods, Fullness::Full)?;
     Ok(())
 }
 
@@ -217,15 +270,37 @@ async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 async fn stop_asked(args: &Args) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let limit = args
-        .seconds
-        .map_or(Duration::MAX, |wall| Duration::from_secs(wall * u64::from(args.speed)));
+    let limit = wall(args.seconds);
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        () = tokio::time::sleep(limit) => {}
+        () = limit => {}
     }
     Ok(())
+}
+
+/// Waits so many seconds of the wall, whose time passes here however fast the cluster's does; for ever without a number.
+async fn wall(seconds: Option<u64>) {
+    let Some(seconds) = seconds else {
+        return std::future::pending().await;
+    };
+    let (tell, told) = oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(seconds));
+        let _ = tell.send(());
+    });
+    let _ = told.await;
+}
+
+fn title(source: Source) -> Title {
+    let region = source.priced_regions().first().copied().unwrap_or_default();
+    Title {
+        cluster: "demo".to_owned(),
+        place: format!("{} {region}", source.name()).trim_end().to_owned(),
+        mode: Mode::Demo,
+        version: page::version(),
+        acts: act::acts(),
+    }
 }
 
 #[cfg(test)]

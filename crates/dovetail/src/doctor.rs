@@ -8,18 +8,16 @@ mod objects;
 mod server;
 mod table;
 
-use std::path::PathBuf;
-
 use jiff::Timestamp;
-use runtime::api::Whereabouts;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     answer::Answer,
     document, live,
+    place::Place,
     raw::{self, Raw, noted},
-    terminal::Presentation,
+    reply::Reply,
 };
 
 /// Check permissions, CRDs, the lease, and stuck, lost or blocked objects; each finding with its proof and a safe fix.
@@ -30,26 +28,16 @@ use crate::{
 /// Example: dovetail doctor --service-account kube-system/dovetail
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A dump instead of the cluster: directories, files, or `-` for standard input.
-    #[arg(long, num_args = 1.., value_name = "PATH")]
-    from: Vec<PathBuf>,
-    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; otherwise its current one.
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
-    context: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Whose permissions are checked instead of one's own; asking for others takes a permission itself.
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "from")]
     service_account: Option<String>,
     /// How to print it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
-    /// The time of a dump; otherwise the newest in it.
-    #[arg(long, value_name = "RFC3339")]
-    at: Option<Timestamp>,
     #[command(flatten)]
-    presentation: Presentation,
+    pub(crate) reply: Reply,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -123,34 +111,30 @@ impl Check {
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let (raw, mut checks) = if args.from.is_empty() {
+    let (raw, mut checks) = if args.place.from.is_empty() {
         asked(args)?
     } else {
-        (raw::of_files(&args.from)?, server::skipped())
+        (raw::of_files(&args.place.from)?, server::skipped())
     };
-    let now = args.at.unwrap_or(raw.now);
+    let now = args.place.at.unwrap_or(raw.now);
     checks.extend(objects::checks(&raw, now));
     checks.sort_by_key(|check| check.id);
     let has_findings = checks.iter().any(|check| check.state <= State::Warn);
     let text = match args.output {
-        Format::Table => table::render(&raw.name, &checks, &args.presentation.screen()),
+        Format::Table => table::render(&raw.name, &checks, &args.reply.presentation.screen()),
         Format::Json => document::json(&envelope(&raw, &checks, now))?,
         Format::Yaml => document::yaml(&envelope(&raw, &checks, now))?,
     };
+    let answer = args.reply.told(text, noted("assumed", &raw.gaps))?;
     Ok(Answer {
-        text,
-        notes: noted("assumed", &raw.gaps),
         is_finding: has_findings,
-        ..Answer::default()
+        ..answer
     })
 }
 
 /// What the API server says.
 fn asked(args: &Args) -> anyhow::Result<(Raw, Vec<Check>)> {
-    let place = Whereabouts {
-        kubeconfig: args.kubeconfig.clone(),
-        context: args.context.clone(),
-    };
+    let place = args.place.cluster();
     live::wait_for(async {
         let (api, name) = raw::connected(&place).await?;
         let raw = raw::listed(&api, name).await?;

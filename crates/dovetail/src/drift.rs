@@ -7,7 +7,6 @@ mod table;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use jiff::Timestamp;
-use runtime::api::Whereabouts;
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,8 +15,9 @@ use crate::{
     answer::Answer,
     document,
     failure::Failure,
+    place::Place,
     raw::{self, Raw, noted},
-    terminal::Presentation,
+    reply::Reply,
 };
 
 /// Print which nodes have drifted and why; with --preview, who would roll after a change, in what windows, until when.
@@ -34,29 +34,16 @@ pub(crate) struct Args {
     /// The manifests of the change: files, directories, or `-` for standard input.
     #[arg(short = 'f', long = "filename", num_args = 1.., value_name = "PATH", requires = "preview")]
     files: Vec<PathBuf>,
-    /// A dump instead of the cluster: directories, files, or `-` for standard input.
-    #[arg(long, num_args = 1.., value_name = "PATH")]
-    from: Vec<PathBuf>,
-    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; otherwise its current one.
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
-    context: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// How long the replacement of a wave of nodes is assumed to take.
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     wave: api::duration::Duration,
-    /// End with 3 if some node has drifted, or would roll.
-    #[arg(long)]
-    exit_code: bool,
     /// How to print it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
-    /// The time of a dump; otherwise the newest in it.
-    #[arg(long, value_name = "RFC3339")]
-    at: Option<Timestamp>,
     #[command(flatten)]
-    presentation: Presentation,
+    pub(crate) reply: Reply,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -112,14 +99,14 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     } else {
         None
     };
-    let report = report(&raw, change.as_ref(), args.at.unwrap_or(raw.now), args.wave)?;
+    let report = report(&raw, change.as_ref(), args.place.at.unwrap_or(raw.now), args.wave)?;
     let rolls = report.pools.iter().any(|pool| !pool.nodes.is_empty());
-    let screen = args.presentation.screen();
+    let screen = args.reply.presentation.screen();
     let envelope = || {
         json!({
             "apiVersion": "dovetail.dev/v1alpha1",
             "kind": "Drift",
-            "as_of": args.at.unwrap_or(raw.now).to_string(),
+            "as_of": args.place.at.unwrap_or(raw.now).to_string(),
             "source": {"name": report.source},
             "engine": env!("CARGO_PKG_VERSION"),
             "change": report.change,
@@ -134,23 +121,18 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Format::Yaml => document::yaml(&envelope())?,
     };
     let notes = noted("assumed", &report.assumed);
+    let answer = args.reply.told(text, notes)?;
     Ok(Answer {
-        text,
-        notes,
-        is_finding: args.exit_code && rolls,
-        ..Answer::default()
+        is_finding: args.reply.exit_code && rolls,
+        ..answer
     })
 }
 
 fn read(args: &Args) -> anyhow::Result<Raw> {
-    if !args.from.is_empty() {
-        return Ok(raw::of_files(&args.from)?);
+    if !args.place.from.is_empty() {
+        return Ok(raw::of_files(&args.place.from)?);
     }
-    let place = Whereabouts {
-        kubeconfig: args.kubeconfig.clone(),
-        context: args.context.clone(),
-    };
-    raw::of_cluster(&place)
+    raw::of_cluster(&args.place.cluster())
 }
 
 fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::Duration) -> Result<Report, Failure> {

@@ -8,16 +8,17 @@ mod table;
 use std::path::PathBuf;
 
 use ::lint::{Finding, RULES, Rejection, Scope, Severity, World, findings, nearest, rule};
-use jiff::Timestamp;
-use runtime::{Clock, api::Whereabouts};
+use runtime::Clock;
 use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
     document,
     failure::Failure,
+    place::Place,
     raw::{self, Raw, noted},
-    terminal::{Presentation, counted},
+    reply::Reply,
+    terminal::counted,
 };
 
 /// Find what hurts in NodePools, NodeClasses, workloads, PodDisruptionBudgets and the installation.
@@ -30,17 +31,10 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Manifests: files, directories, or `-` for standard input.
-    #[arg(short = 'f', long = "filename", num_args = 1.., value_name = "PATH")]
+    #[arg(short = 'f', long = "filename", num_args = 1.., value_name = "PATH", conflicts_with_all = ["from", "kubeconfig", "context"])]
     files: Vec<PathBuf>,
-    /// A dump of a whole cluster: directories, files, or `-` for standard input.
-    #[arg(long, num_args = 1.., value_name = "PATH", conflicts_with = "files")]
-    from: Vec<PathBuf>,
-    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "from"])]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; otherwise its current one.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["files", "from"])]
-    context: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// From which severity on the command ends with 3.
     #[arg(long, value_enum, default_value_t = Level::Error, value_name = "SEVERITY")]
     fail_on: Level,
@@ -53,11 +47,8 @@ pub(crate) struct Args {
     /// How to print it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
-    /// From when on windows are looked at; otherwise now, or the newest time in a dump.
-    #[arg(long, value_name = "RFC3339")]
-    at: Option<Timestamp>,
     #[command(flatten)]
-    presentation: Presentation,
+    pub(crate) reply: Reply,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -111,9 +102,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let explained = args.explain.as_deref().map(known).transpose()?;
     if let Some(code) = explained
         && args.files.is_empty()
-        && args.from.is_empty()
+        && args.place.from.is_empty()
     {
-        return Ok(explain::rule(code, &args.presentation.screen()).into());
+        return Ok(explain::rule(code, &args.reply.presentation.screen()).into());
     }
     let mut report = report(args)?;
     report.findings.retain(|finding| !ignored.contains(&finding.code));
@@ -121,7 +112,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         report.findings.retain(|finding| finding.code == code);
     }
     let limit = args.fail_on.severity();
-    let screen = args.presentation.screen();
+    let screen = args.reply.presentation.screen();
     let text = match (args.output, explained) {
         (Format::Table | Format::Wide, Some(code)) => explain::findings(code, &report, &screen),
         (Format::Table, None) => table::render(&report, false, &screen),
@@ -131,12 +122,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         (Format::Sarif, _) => document::json(&sarif::log(&report.findings))?,
         (Format::Github, _) => github::annotations(&report.findings),
     };
-    Ok(Answer {
-        text,
-        notes: noted("left out", &report.gaps),
-        is_finding: report.findings.iter().any(|finding| finding.severity <= limit),
-        ..Answer::default()
-    })
+    let is_finding = report.findings.iter().any(|finding| finding.severity <= limit);
+    let answer = args.reply.told(text, noted("left out", &report.gaps))?;
+    Ok(Answer { is_finding, ..answer })
 }
 
 /// A rule's code as the catalogue spells it.
@@ -153,22 +141,16 @@ fn known(code: &str) -> Result<&'static str, Failure> {
 }
 
 fn report(args: &Args) -> anyhow::Result<Report> {
-    let (raw, scope) = match (args.files.is_empty(), args.from.is_empty()) {
+    let (raw, scope) = match (args.files.is_empty(), args.place.from.is_empty()) {
         (false, _) => {
             let mut raw = raw::of_files(&args.files)?;
             raw.now = Clock::system().now();
             (raw, Scope::Some)
         }
-        (true, false) => (raw::of_files(&args.from)?, Scope::Whole),
-        (true, true) => {
-            let place = Whereabouts {
-                kubeconfig: args.kubeconfig.clone(),
-                context: args.context.clone(),
-            };
-            (raw::of_cluster(&place)?, Scope::Whole)
-        }
+        (true, false) => (raw::of_files(&args.place.from)?, Scope::Whole),
+        (true, true) => (raw::of_cluster(&args.place.cluster())?, Scope::Whole),
     };
-    let now = args.at.unwrap_or(raw.now);
+    let now = args.place.at.unwrap_or(raw.now);
     // What a cluster holds it has accepted; asking again would only be slow.
     let rejections = if scope == Scope::Some {
         rejections(&raw)

@@ -13,7 +13,10 @@ mod drift;
 mod failure;
 mod lint;
 mod live;
+mod observe;
+mod page;
 mod pause;
+mod place;
 mod plan;
 mod plugin;
 mod raw;
@@ -24,7 +27,9 @@ mod simulate;
 mod source;
 mod status;
 mod terminal;
+mod top;
 mod version;
+mod watch;
 mod whatif;
 mod why;
 
@@ -47,7 +52,9 @@ enum Command {
     Demo(demo::Args),
     Simulate(simulate::Args),
     Run(run::Args),
+    Page(page::Args),
     Status(status::Args),
+    Top(Box<top::Args>),
     #[command(visible_alias = "explain")]
     Why(why::Args),
     Plan(plan::Args),
@@ -57,6 +64,7 @@ enum Command {
     #[command(alias = "history")]
     Decisions(Box<decisions::Args>),
     Replay(replay::Args),
+    Observe(observe::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
     Lint(lint::Args),
@@ -92,19 +100,22 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::answer(&args),
         Command::Simulate(args) => simulate::answer(&args)?.print(),
         Command::Run(args) => run::answer(&args),
-        Command::Status(args) => status::answer(&args)?.print(),
-        Command::Why(args) => why::answer(&args)?.print(),
-        Command::Cost(args) => cost::answer(&args)?.print(),
-        Command::Plan(args) => plan::answer(&args)?.print(),
-        Command::Whatif(args) => whatif::answer(&args)?.print(),
-        Command::Budgets(args) => budgets::answer(&args)?.print(),
-        Command::Decisions(args) => decisions::answer(&args)?.print(),
+        Command::Page(args) => page::answer(&args),
+        Command::Top(args) => top::answer(&args),
+        Command::Status(args) => watch::answered(args.reply, &args.source.place, || status::answer(&args)),
+        Command::Why(args) => watch::answered(args.reply, &args.source.place, || why::answer(&args)),
+        Command::Cost(args) => watch::answered(args.reply, &args.source.place, || cost::answer(&args)),
+        Command::Plan(args) => watch::answered(args.reply, &args.source.place, || plan::answer(&args)),
+        Command::Whatif(args) => watch::answered(args.reply, &args.source.place, || whatif::answer(&args)),
+        Command::Budgets(args) => watch::answered(args.reply, &args.source.place, || budgets::answer(&args)),
+        Command::Decisions(args) => watch::answered(args.reply, &args.shelf.place, || decisions::answer(&args)),
+        Command::Observe(args) => observe::answer(&args)?.print(),
         Command::Replay(args) => replay::answer(&args)?.print(),
         Command::Pause(args) => pause::pause(&args)?.print(),
         Command::Resume(args) => pause::resume(&args)?.print(),
-        Command::Lint(args) => lint::answer(&args)?.print(),
-        Command::Drift(args) => drift::answer(&args)?.print(),
-        Command::Doctor(args) => doctor::answer(&args)?.print(),
+        Command::Lint(args) => watch::answered(args.reply, &args.place, || lint::answer(&args)),
+        Command::Drift(args) => watch::answered(args.reply, &args.place, || drift::answer(&args)),
+        Command::Doctor(args) => watch::answered(args.reply, &args.place, || doctor::answer(&args)),
         Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),

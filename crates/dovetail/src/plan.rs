@@ -7,7 +7,6 @@ mod table;
 use std::num::NonZero;
 
 use insight::{
-    View,
     launch::{self, Report},
     outlook::{Kept, Move, Outlook, PausedPool, Reach, Total},
 };
@@ -39,15 +38,15 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     /// How to print it.
-    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml"]))]
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "wide", "json", "yaml", "name"]))]
     output: Format,
     /// Exit with 3 when a pod stays pending.
     #[arg(long)]
     fail_on_pending: bool,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -78,9 +77,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         threads: threads(),
         ..packing::Options::default()
     };
-    let planned = launch::plan(&input.snapshot, &options);
-    let report = Report::of(&input.snapshot, &planned);
-    let view = View::of(&input.snapshot);
+    let planned = launch::plan(input.planning(), &options);
+    let report = Report::of(input.planning(), &planned);
+    let view = input.view();
     let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
     let document = Document {
         launches: &report,
@@ -94,6 +93,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let mut answer = args
         .reply
         .answer(&input, ("Plan", &document), args.output, is_empty, |screen| {
+            if args.output == Format::Name {
+                return outlook.moves.iter().map(|step| format!("{}\n", step.id)).collect();
+            }
             let launches = table::render(&report, args.pods, screen);
             moves::joined(&launches, &report, &outlook, view.now, args.all, screen)
         })?;

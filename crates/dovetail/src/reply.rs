@@ -1,13 +1,15 @@
 //! How an answer is handed over: as a table or a document, in a line or in full, and with which exit code.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::{
     answer::Answer,
     document,
-    source::Input,
-    terminal::{Presentation, Screen},
+    failure::Failure,
+    source::{Input, Origin},
+    terminal::{Presentation, Screen, Sorting},
 };
 
 /// How an answer is printed.
@@ -49,6 +51,12 @@ pub(crate) struct Reply {
     /// Exit with 3 instead of 0 when the answer is "no".
     #[arg(long)]
     pub(crate) exit_code: bool,
+    /// Answer again on every change: on a terminal in place, in a pipe one after the other, `-o json` a line each.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// How often a cluster is looked at while it is watched.
+    #[arg(long, value_name = "DURATION", default_value = "5s", requires = "watch")]
+    pub(crate) interval: SignedDuration,
     #[command(flatten)]
     pub(crate) presentation: Presentation,
 }
@@ -67,24 +75,50 @@ impl Reply {
         let text = match format {
             Format::Json => document::json(&input.envelope(kind, answer))?,
             Format::Yaml => document::yaml(&input.envelope(kind, answer))?,
+            Format::Wide => rendered(&Screen {
+                width: screen.width.map(|_| WIDE),
+                ..screen
+            }),
             // Nothing is broken over lines where there is no width.
             _ if self.quiet => first_line(&rendered(&Screen { width: None, ..screen })),
             _ => rendered(&screen),
         };
-        let text = if screen.is_ascii { text.replace('·', "|") } else { text };
-        let notes = if self.quiet {
-            String::new()
-        } else {
-            input.closing(&screen)
+        let answer = self.told(text, input.closing(&screen))?;
+        let is_live = matches!(input.origin, Origin::Live { .. });
+        Ok(Answer {
+            is_finding: self.exit_code && is_no,
+            inputs: (self.watch && is_live).then(|| input.snapshot.inputs().digest),
+            ..answer
+        })
+    }
+
+    /// Hands over what is told already: all of it, or the answer line alone.
+    pub(crate) fn told(self, text: String, notes: String) -> anyhow::Result<Answer> {
+        let screen = self.presentation.screen();
+        if let Some((column, titles)) = screen
+            .sorting
+            .and_then(Sorting::unknown)
+            .filter(|(_, titles)| !titles.is_empty())
+        {
+            let why = format!("columns are {}", titles.join(", "));
+            return Err(Failure::usage(format!("--sort-by: no column {column}"), why, "name one of them").into());
+        }
+        let is_document = text.starts_with('{') || text.starts_with("apiVersion:");
+        let text = match (screen.is_ascii, self.quiet && !is_document) {
+            (_, true) => first_line(&text),
+            (true, _) => text.replace('·', "|"),
+            _ => text,
         };
         Ok(Answer {
             text,
-            notes,
-            is_finding: self.exit_code && is_no,
-            is_failure: false,
+            notes: if self.quiet { String::new() } else { notes },
+            ..Answer::default()
         })
     }
 }
+
+/// Columns that nothing needs.
+const WIDE: usize = 1000;
 
 fn first_line(text: &str) -> String {
     format!("{}\n", text.lines().next().unwrap_or_default())

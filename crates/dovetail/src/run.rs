@@ -4,8 +4,10 @@
 //! watches, state and controllers. Plans are computed on threads of their own. Losing the lease ends a term: everything
 //! that acts is dropped, and the next term begins with an empty state.
 
+mod choice;
 mod edge;
 mod namespace;
+mod page;
 mod term;
 
 use std::{
@@ -78,6 +80,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let process = Process {
         keeper: Arc::default(),
+        known: Arc::default(),
         flight: flight(&settings)?,
         settings: Arc::new(settings),
         metrics: Arc::new(Metrics::default()),
@@ -90,6 +93,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         "starting dovetail"
     );
     let edge = Edge::start(&process)?;
+    let page = page::start(&process)?;
     let middle = Builder::new_current_thread()
         .enable_all()
         .build()
@@ -102,6 +106,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
     });
     // While the lease is still ours, and not for long: somebody waits for us to be gone.
     middle.block_on(process.keep_decisions());
+    drop(page);
     // Whatever acts ends here; only then may somebody else lead.
     drop(middle);
     edge.stop();
@@ -119,6 +124,8 @@ struct Process {
     clock: Clock,
     /// Who keeps the decisions of the term under way.
     keeper: Arc<Mutex<Option<Arc<Keeper>>>>,
+    /// What the term under way knows of the cluster, for the page.
+    known: page::Known,
     /// What decisions are made on, if that is recorded.
     flight: Option<Arc<Flight>>,
 }

@@ -2,46 +2,40 @@
 //! catalogue, and with word of what the source could not know.
 
 mod check;
+mod committed;
 mod dump;
 mod envelope;
 mod live;
 mod offers;
-mod time;
+pub(crate) mod time;
 
 use std::{path::PathBuf, time::Duration};
 
-use jiff::Timestamp;
+use insight::{Prices, View, commitment::Coverage};
 use model::{
     dump::Report,
     snapshot::{Catalog, Snapshot, Title},
 };
-use runtime::{Clock, api::Whereabouts};
+use runtime::Clock;
 
 pub(crate) use self::offers::Offers;
-use crate::{failure::Failure, terminal::counted};
+use crate::{failure::Failure, place::Place, terminal::counted};
 
 /// Flags about where a cluster is read from.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
-    /// Dumps or a snapshot file instead of the cluster: directories, files, or `-` for standard input.
-    #[arg(long, num_args = 1.., value_name = "PATH")]
-    pub(crate) from: Vec<PathBuf>,
-    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; otherwise its current one.
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
-    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// What the cloud offers: aws, azure, kwok or a file with instanceTypes; otherwise as the node classes suggest.
     #[arg(long, value_name = "aws|azure|kwok|FILE")]
     pub(crate) catalogue: Option<String>,
     /// The region whose prices count; otherwise the one of the nodes.
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// The time of the dump, which kubectl does not write down: RFC 3339, `14:03`, or `2h ago`; otherwise the newest in it.
-    #[arg(long, value_name = "TIME", value_parser = time::parsed)]
-    pub(crate) at: Option<Timestamp>,
+    /// What was bought in advance: savings plans and reservations, as docs/commitments.md has them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) commitments: Option<PathBuf>,
 }
 
 /// How much of a cluster a command reads.
@@ -69,6 +63,10 @@ pub(crate) struct Input {
     pub(crate) assumed: Vec<String>,
     /// How long reading took.
     pub(crate) took: Duration,
+    /// What commitments cover; nothing where none are named.
+    pub(crate) coverage: Coverage,
+    /// The cluster with what launches cost beside commitments; none where that is no other one.
+    beside: Option<Snapshot>,
 }
 
 /// Where objects come from.
@@ -111,7 +109,7 @@ impl Origin {
     }
 
     /// What it is called in messages.
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Dump { name, .. } => name,
             Self::Live { cluster, .. } => cluster,
@@ -132,17 +130,37 @@ impl Input {
         self.assumed.push(FRESH.to_owned());
         self
     }
+
+    /// What is planned with: the cluster, where what commitments pay for already costs next to nothing.
+    pub(crate) fn planning(&self) -> &Snapshot {
+        self.beside.as_ref().unwrap_or(&self.snapshot)
+    }
+
+    /// The cluster as plans see it, with what is paid for machines.
+    pub(crate) fn view(&self) -> View<'_> {
+        self.looked_at(&Prices::of(&self.snapshot))
+    }
+
+    /// The same where prices are known.
+    pub(crate) fn looked_at(&self, prices: &Prices) -> View<'_> {
+        View::priced(self.planning(), prices).covered(&self.coverage)
+    }
+
+    /// The cluster as accounts see it: at listed prices, but for what commitments cover.
+    pub(crate) fn priced(&self, prices: &Prices) -> View<'_> {
+        View::priced(&self.snapshot, prices).covered(&self.coverage)
+    }
 }
 
 /// Reads the cluster that the flags name.
 pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     let clock = Clock::system();
     let began = clock.now();
-    let (raw, origin, mut assumed) = if args.from.is_empty() {
-        if args.at.is_some() {
+    let (raw, origin, mut assumed) = if args.place.from.is_empty() {
+        if args.place.at.is_some() {
             return Err(no_history().into());
         }
-        live::read(&place(args), needs, &clock)?
+        live::read(&args.place.cluster(), needs, &clock)?
     } else {
         dump::read(args, needs)?
     };
@@ -155,8 +173,16 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
         }
         Needs::Objects | Needs::Pools => (raw, None),
     };
-    let (snapshot, dated) = time::dated(args.at, snapshot, began);
+    let (snapshot, dated) = time::dated(args.place.at, snapshot, began);
     assumed.extend(dated);
+    let (beside, coverage) = match &args.commitments {
+        None => (None, Coverage::default()),
+        Some(file) => {
+            let (beside, coverage, told) = committed::applied(file, &snapshot)?;
+            assumed.extend(told);
+            (Some(beside), coverage)
+        }
+    };
     let took = clock.now().duration_since(began);
     Ok(Input {
         snapshot,
@@ -164,14 +190,9 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
         catalogue,
         assumed,
         took: Duration::try_from(took).unwrap_or_default(),
+        coverage,
+        beside,
     })
-}
-
-fn place(args: &SourceArgs) -> Whereabouts {
-    Whereabouts {
-        kubeconfig: args.kubeconfig.clone(),
-        context: args.context.clone(),
-    }
 }
 
 fn no_history() -> Failure {

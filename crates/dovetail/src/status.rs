@@ -3,7 +3,7 @@
 mod table;
 
 use insight::{
-    Prices, View,
+    Prices,
     alert::{Alert, alerts},
     fleet::{Fleet, Pods, Pool},
     launch::{self, Pending, Report},
@@ -27,12 +27,12 @@ pub(crate) struct Args {
     #[arg(long = "pool", value_name = "NODEPOOL")]
     pools: Vec<String>,
     /// How to print it.
-    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "name"]))]
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "wide", "json", "yaml", "csv", "name"]))]
     output: Format,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 /// The fleet at a glance.
@@ -69,6 +69,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let needs_a_person = !status.alerts.is_empty();
     args.reply
         .answer(&input, ("Status", &status), args.output, needs_a_person, |screen| {
+            if args.output == Format::Csv {
+                return table::csv(&status);
+            }
             if args.output == Format::Name {
                 return status
                     .pools
@@ -83,14 +86,17 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 fn status(input: &Input, wanted: &[String]) -> Result<Status, Failure> {
     let snapshot = &input.snapshot;
     let prices = Prices::of(snapshot);
-    let view = View::priced(snapshot, &prices);
-    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let view = input.priced(&prices);
+    let outlook = Outlook::of(
+        &input.looked_at(&prices),
+        Reach::for_machines(view.machines.len(), threads()),
+    );
     let accounts = Accounts::of(&view, &prices, &outlook);
     let options = packing::Options {
         threads: threads(),
         ..packing::Options::default()
     };
-    let report = Report::of(snapshot, &launch::plan(snapshot, &options));
+    let report = Report::of(input.planning(), &launch::plan(input.planning(), &options));
     let pools = Pool::all(&view);
     if let Some(unknown) = wanted.iter().find(|name| pools.iter().all(|pool| pool.name != **name)) {
         let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();

@@ -3,18 +3,22 @@
 mod bar;
 mod fill;
 mod money;
+mod sorting;
 mod table;
 mod time;
 mod wrap;
+mod zone;
 
 use std::io::IsTerminal;
 
 pub(crate) use bar::bar;
 pub(crate) use fill::filled;
 pub(crate) use money::{Amount, HOURS_OF_A_MONTH, change, counted, grouped, hourly, monthly, per_hour, percent};
+pub(crate) use sorting::Sorting;
 pub(crate) use table::{Align, Cell, Table};
-pub(crate) use time::{moment, span};
+pub(crate) use time::span;
 pub(crate) use wrap::{cut_in_the_middle, hanging};
+pub(crate) use zone::Zone;
 
 /// Flags about presentation.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -29,6 +33,15 @@ pub(crate) struct Presentation {
     /// Lay out for this many columns instead of the terminal's.
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
+    /// Print tables without their headings.
+    #[arg(long)]
+    no_headers: bool,
+    /// Sort rows by the column of this title; with `-` before it, the greatest first.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, value_parser = Sorting::parsed)]
+    sort_by: Option<&'static Sorting>,
+    /// The zone of printed times, such as Europe/Berlin, UTC or local; otherwise a terminal's own, and UTC in a pipe.
+    #[arg(long, value_name = "ZONE", value_parser = Zone::parsed)]
+    tz: Option<Zone>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -40,7 +53,7 @@ enum Colour {
 }
 
 /// Where an answer is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Screen {
     /// Columns; none in a pipe, where nothing is cut and no bars are drawn.
     pub(crate) width: Option<usize>,
@@ -48,6 +61,12 @@ pub(crate) struct Screen {
     pub(crate) has_colour: bool,
     /// Whether only ASCII signs show.
     pub(crate) is_ascii: bool,
+    /// Whether tables go without their headings.
+    pub(crate) is_headless: bool,
+    /// By which column rows are sorted, instead of as they come.
+    pub(crate) sorting: Option<&'static Sorting>,
+    /// In which zone times are printed.
+    pub(crate) zone: Zone,
 }
 
 /// What colour means; the meaning is always also in a word or sign.
@@ -82,6 +101,7 @@ struct Surroundings {
     force_color: bool,
     is_dumb: bool,
     has_other_charset: bool,
+    zone: Zone,
 }
 
 /// What people read lines at when the terminal does not say how wide it is.
@@ -104,6 +124,11 @@ impl Presentation {
             width: self.width.or(on_terminal),
             has_colour: wants_colour,
             is_ascii: self.ascii || here.has_other_charset,
+            is_headless: self.no_headers,
+            sorting: self.sort_by,
+            zone: self
+                .tz
+                .unwrap_or(if here.is_terminal { here.zone } else { Zone::default() }),
         }
     }
 }
@@ -123,6 +148,7 @@ impl Surroundings {
             force_color: set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
             is_dumb: set("TERM").is_some_and(|term| term == "dumb"),
             has_other_charset: charset.is_some_and(|name| !name.to_uppercase().replace('-', "").contains("UTF8")),
+            zone: Zone::local(set("TZ").as_deref()),
         }
     }
 }
@@ -177,20 +203,19 @@ fn code(role: Role) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    const TERMINAL: Surroundings = Surroundings {
-        is_terminal: true,
-        columns: Some(100),
-        no_color: false,
-        force_color: false,
-        is_dumb: false,
-        has_other_charset: false,
-    };
+    fn terminal() -> Surroundings {
+        Surroundings {
+            is_terminal: true,
+            columns: Some(100),
+            zone: Zone::local(Some("Asia/Tokyo")),
+            ..Surroundings::default()
+        }
+    }
 
     fn flags(color: Colour) -> Presentation {
         Presentation {
             color,
-            ascii: false,
-            width: None,
+            ..Presentation::default()
         }
     }
 
@@ -199,18 +224,18 @@ mod tests {
         let pipe = Surroundings::default();
         let no_color = Surroundings {
             no_color: true,
-            ..TERMINAL
+            ..terminal()
         };
         let dumb = Surroundings {
             is_dumb: true,
-            ..TERMINAL
+            ..terminal()
         };
         let forced = Surroundings {
             force_color: true,
             ..pipe
         };
         let cases = [
-            (Colour::Auto, TERMINAL, true),
+            (Colour::Auto, terminal(), true),
             (Colour::Auto, pipe, false),
             (Colour::Auto, no_color, false),
             (Colour::Auto, dumb, false),
@@ -227,11 +252,23 @@ mod tests {
     fn a_pipe_has_no_width_unless_one_is_given() {
         let pipe = Surroundings::default();
         assert_eq!(flags(Colour::Auto).on(pipe).width, None);
-        assert_eq!(flags(Colour::Auto).on(TERMINAL).width, Some(100));
+        assert_eq!(flags(Colour::Auto).on(terminal()).width, Some(100));
         let given = Presentation {
             width: Some(80),
             ..flags(Colour::Auto)
         };
         assert_eq!(given.on(pipe).width, Some(80));
+    }
+
+    #[test]
+    fn times_are_the_terminals_own_and_in_a_pipe_in_utc() {
+        let zone = |flags: Presentation, here: Surroundings| flags.on(here).zone;
+        assert_eq!(zone(flags(Colour::Auto), terminal()), Zone::local(Some("Asia/Tokyo")));
+        assert_eq!(zone(flags(Colour::Auto), Surroundings::default()), Zone::default());
+        let asked = Presentation {
+            tz: Zone::parsed("Europe/Berlin").ok(),
+            ..flags(Colour::Auto)
+        };
+        assert_eq!(zone(asked, terminal()), Zone::parsed("Europe/Berlin").unwrap());
     }
 }

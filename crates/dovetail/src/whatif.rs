@@ -8,7 +8,7 @@ use std::{num::NonZero, path::PathBuf, str::FromStr};
 use forecast::{Change, Direction, Expression, Kind, Workload};
 use model::{
     dump::{self, Mode},
-    snapshot::Objects,
+    snapshot::{Objects, Snapshot},
 };
 
 use crate::{
@@ -62,9 +62,9 @@ pub(crate) struct Args {
     #[arg(short, long, default_value = "table", value_parser = formats(&["table", "wide", "json", "yaml"]))]
     output: Format,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 /// `nodepool/general.spec.limits.cpu=276`
@@ -199,6 +199,54 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         })?;
     answer.is_finding |= fails;
     Ok(answer)
+}
+
+/// Machines beyond which nobody waits for both sides to come to rest.
+const LARGE: usize = 300;
+
+/// The same for the page, which asks in the words of the flags.
+pub(crate) fn for_page(snapshot: &Snapshot, asked: &web::Asked) -> Result<serde_json::Value, web::Refused> {
+    let changes =
+        changes_of(asked).map_err(|why| refused("the change cannot be read", why, "write it as the flag has it"))?;
+    if changes.is_empty() {
+        return Err(refused(
+            "nothing is changed",
+            "a what-if needs a change to look at".into(),
+            "choose one",
+        ));
+    }
+    let options = packing::Options::default();
+    let rests = snapshot.objects().nodes.len() <= LARGE;
+    let found = forecast::ask(snapshot, &changes, &options, rests)
+        .map_err(|misfit| refused(&misfit.what, misfit.why, &misfit.next))?;
+    let mut tree = serde_json::to_value(report::Report::of(&found)).unwrap_or_default();
+    tree["assumed"] = found.assumed.into();
+    Ok(tree)
+}
+
+fn refused(error: &str, why: String, next: &str) -> web::Refused {
+    web::Refused {
+        error: error.to_owned(),
+        why,
+        next: next.to_owned(),
+    }
+}
+
+fn changes_of(asked: &web::Asked) -> Result<Vec<Change>, String> {
+    let mut changes = Vec::new();
+    for text in &asked.set {
+        changes.push(text.parse::<Setting>()?.0);
+    }
+    for text in &asked.instance_family {
+        changes.push(text.parse::<Family>()?.0);
+    }
+    for text in &asked.scale {
+        changes.push(text.parse::<Scale>()?.0);
+    }
+    changes.extend(asked.spot_price.iter().cloned().map(Change::SpotPrice));
+    changes.extend(asked.zone_down.iter().cloned().map(Change::ZoneDown));
+    changes.extend(asked.remove_node.iter().cloned().map(Change::RemoveNode));
+    Ok(changes)
 }
 
 /// The objects of manifests.

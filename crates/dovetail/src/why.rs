@@ -55,9 +55,9 @@ pub(crate) struct Args {
     #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "name"]))]
     output: Format,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
@@ -69,7 +69,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     }
     let object = Object::parsed(&args.object)?;
     let input = source::read(&args.source, Needs::Decisions)?;
-    let view = View::of(&input.snapshot);
+    let view = input.view();
     match object.kind {
         Kind::Pod => pod_answer(args, &input, &view, &object.name),
         Kind::Node | Kind::NodeClaim => node_answer(args, &input, &view, &object),

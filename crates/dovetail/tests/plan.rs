@@ -84,7 +84,7 @@ fn the_example_is_printed_as_a_table_for_two_widths() {
             "--width",
             width,
         ]);
-        let path = root().join(format!("crates/dovetail/tests/golden/plan-{width}.txt"));
+        let path = root().join(format!("crates/dovetail/tests/golden/example-plan-{width}.txt"));
         let golden = fs::read_to_string(&path).unwrap_or_default();
         let refresh = format!(
             "to accept: cargo run -q -- plan --from examples/plan --packing faithful --pods --width {width} > {}",

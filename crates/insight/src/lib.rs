@@ -4,6 +4,7 @@
 //! clock: who shows the answer decides how.
 
 pub mod alert;
+pub mod commitment;
 mod dollars;
 pub mod fleet;
 pub mod funnel;

@@ -271,7 +271,8 @@ fn count(money: &mut Money, machine: &Machine<'_>) {
     let less = (listed - Dollars::from(price)).or_nothing().monthly();
     match machine.capacity_type.as_deref() {
         Some(CAPACITY_TYPE_SPOT) => money.saved.spot_usd_mo += less,
-        Some(CAPACITY_TYPE_RESERVED) => money.saved.commitments_usd_mo += less,
+        // On demand a machine costs less than it is listed for only where a commitment covers it.
+        Some(CAPACITY_TYPE_RESERVED | CAPACITY_TYPE_ON_DEMAND) => money.saved.commitments_usd_mo += less,
         _ => {}
     }
 }

@@ -179,20 +179,18 @@ pub struct Total {
 impl Outlook {
     /// Looks ahead from a view.
     pub fn of(view: &View<'_>, reach: Reach) -> Self {
-        let (snapshot, _) = disruption::paused(view.snapshot, view.now);
-        let facts = facts(view);
-        let options = Options {
-            work: reach.work,
-            threads: reach.threads,
-            ..Options::default()
-        };
-        let refusals = surveyed(&snapshot, &facts, &options, view.now);
-        let (moves, rounds, is_cut) = rounds(&snapshot, facts, &options, view, reach.rounds);
+        let Ahead {
+            refusals,
+            moves,
+            rounds,
+            is_cut,
+            settled,
+        } = Ahead::of(view, reach);
         let going: BTreeSet<&str> = moves
             .iter()
             .flat_map(|step| step.targets.iter().map(|target| target.node.as_str()))
             .collect();
-        let keeping = Keeping::of(view, &refusals, &going, reach);
+        let keeping = Keeping::of(view, &settled, &refusals, &going, reach);
         let mut outlook = Self {
             waits: keeping.waits(),
             held: keeping.held(),
@@ -215,8 +213,67 @@ impl Outlook {
     }
 }
 
+/// What the engine says of a cluster: why nodes stay, which moves it would make, and what they leave.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// Every reason to keep a node, whatever the method.
+    pub(crate) refusals: Vec<Refusal>,
+    /// In the order they would be made.
+    pub(crate) moves: Vec<Move>,
+    rounds: usize,
+    is_cut: bool,
+    /// The cluster once they are made: what lifting a rule is worth is asked there, beside what happens anyway.
+    pub(crate) settled: Snapshot,
+}
+
+impl Ahead {
+    /// Looks ahead from a view.
+    pub(crate) fn of(view: &View<'_>, reach: Reach) -> Self {
+        let (snapshot, _) = disruption::paused(view.snapshot, view.now);
+        let facts = facts(view);
+        let options = Options {
+            work: reach.work,
+            threads: reach.threads,
+            ..Options::default()
+        };
+        let refusals = surveyed(&snapshot, &facts, &options, view.now);
+        let mut ahead = Self {
+            refusals,
+            moves: Vec::new(),
+            rounds: 0,
+            is_cut: false,
+            settled: snapshot,
+        };
+        ahead.play(facts, &options, view, reach.rounds);
+        ahead
+    }
+
+    /// Plays rounds one after the other, each on what the one before leaves.
+    fn play(&mut self, mut facts: Facts, options: &Options, view: &View<'_>, most: usize) {
+        while self.rounds < most {
+            let round = disruption::decide(&self.settled, &facts, options, view.now);
+            self.is_cut = !round.commands.is_empty();
+            if !self.is_cut {
+                break;
+            }
+            self.rounds += 1;
+            self.moves
+                .extend(round.commands.iter().map(|command| step(command, self.rounds)));
+            self.settled = aftermath::of(&self.settled, &round.commands, self.rounds);
+            facts.rotation = round.rotation;
+        }
+    }
+
+    /// What an hour costs less without a node, once everything that happens anyway has happened; none when that saves
+    /// nothing, or the node is gone by then.
+    pub(crate) fn worth(&self, view: &View<'_>, machine: &Machine<'_>) -> Option<Dollars> {
+        let removals = Removals::on(view, &self.settled);
+        removals.saving(&mut removals.simulator(), &[machine.node_name()])
+    }
+}
+
 /// What the engine must know and a snapshot does not say. Nothing is under way as far as anybody can see from here.
-pub(crate) fn facts(view: &View<'_>) -> Facts {
+fn facts(view: &View<'_>) -> Facts {
     let mut pool_costs: BTreeMap<NodePoolName, Price> = BTreeMap::new();
     for machine in view.managed() {
         let price = machine.price.unwrap_or_default();
@@ -232,37 +289,9 @@ pub(crate) fn facts(view: &View<'_>) -> Facts {
 }
 
 /// Every reason the engine has to keep a node, whatever the method.
-pub(crate) fn surveyed(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Vec<Refusal> {
+fn surveyed(snapshot: &Snapshot, facts: &Facts, options: &Options, now: Timestamp) -> Vec<Refusal> {
     let passes = disruption::survey(snapshot, facts, options, now);
     passes.into_iter().flat_map(|pass| pass.refusals).collect()
-}
-
-/// Plays rounds one after the other, each on what the one before leaves.
-fn rounds(
-    snapshot: &Snapshot,
-    mut facts: Facts,
-    options: &Options,
-    view: &View<'_>,
-    most: usize,
-) -> (Vec<Move>, usize, bool) {
-    let (mut snapshot, mut steps, mut is_cut) = (snapshot.clone(), Vec::new(), false);
-    let mut number = 0;
-    while number < most {
-        let round = disruption::decide(&snapshot, &facts, options, view.now);
-        if round.commands.is_empty() {
-            is_cut = false;
-            break;
-        }
-        number += 1;
-        steps.extend(round.commands.iter().map(|command| step(command, number)));
-        if number == most {
-            is_cut = true;
-            break;
-        }
-        snapshot = aftermath::of(&snapshot, &round.commands, number);
-        facts.rotation = round.rotation;
-    }
-    (steps, number, is_cut)
 }
 
 fn step(command: &Command, round: usize) -> Move {
@@ -361,7 +390,7 @@ const ABOUT_DRIFT: [&str; 6] = [
 ];
 
 impl<'v, 'a> Keeping<'v, 'a> {
-    fn of(view: &'v View<'a>, refusals: &[Refusal], going: &BTreeSet<&str>, reach: Reach) -> Self {
+    fn of(view: &'v View<'a>, settled: &Snapshot, refusals: &[Refusal], going: &BTreeSet<&str>, reach: Reach) -> Self {
         let holds = Holds::of(view, refusals);
         let mut found: Vec<Keep<'v, 'a>> = Vec::new();
         for machine in view.managed().filter(|machine| !going.contains(&*machine.name)) {
@@ -387,34 +416,25 @@ impl<'v, 'a> Keeping<'v, 'a> {
             });
         }
         let mut keeping = Self { found, not_priced: 0 };
-        keeping.price(view, going, reach.priced);
+        keeping.price(view, settled, reach.priced);
         keeping
     }
 
-    /// Asks what the dearest of them are worth.
-    fn price(&mut self, view: &View<'_>, going: &BTreeSet<&str>, most: usize) {
-        if self.found.is_empty() {
+    /// Asks what the dearest of them are worth, beside the moves that are made anyway.
+    fn price(&mut self, view: &View<'_>, settled: &Snapshot, most: usize) {
+        self.not_priced = self.found.len().saturating_sub(most);
+        if self.found.is_empty() || most == 0 {
             return;
         }
-        let removals = Removals::of(view);
+        let removals = Removals::on(view, settled);
         let mut simulator = removals.simulator();
         let mut order: Vec<usize> = (0..self.found.len()).collect();
         order.sort_by_key(|at| {
             let keep = &self.found[*at];
             (std::cmp::Reverse(keep.machine.cost()), keep.machine.name.clone())
         });
-        self.not_priced = order.len().saturating_sub(most);
         // Two nodes may count on the same room: what they save together is what counts.
-        // Nor is there room on nodes that are about to go.
-        let mut taken: Vec<NodeName> = going
-            .iter()
-            .filter(|name| view.machine(name).is_some())
-            .map(|name| NodeName::from(*name))
-            .collect();
-        let mut together = removals.saving(&mut simulator, &taken).unwrap_or_default();
-        if together == Dollars::ZERO {
-            taken.clear();
-        }
+        let (mut taken, mut together) = (Vec::new(), Dollars::ZERO);
         for at in order.into_iter().take(most) {
             let keep = &mut self.found[at];
             if keep.reason == Reason::Drifted {

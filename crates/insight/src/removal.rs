@@ -119,19 +119,27 @@ pub(crate) struct Removals {
 }
 
 impl Removals {
-    /// Prepares the questions.
+    /// Prepares questions about the cluster as it is.
     pub(crate) fn of(view: &View<'_>) -> Self {
+        Self::on(view, view.snapshot)
+    }
+
+    /// Prepares questions about what becomes of the cluster of a view.
+    pub(crate) fn on(view: &View<'_>, snapshot: &Snapshot) -> Self {
         let options = Options {
             is_consolidation: true,
             ..Options::default()
         };
-        let snapshot = without_waiting(view.snapshot);
+        let snapshot = without_waiting(snapshot);
         let priced = view.machines.iter();
         Self {
             prepared: Prepared::new(&snapshot, &options),
             prices: priced
                 .clone()
-                .map(|machine| (machine.node_name(), machine.cost()))
+                .map(|machine| {
+                    let marginal = machine.marginal.map(Dollars::from).unwrap_or_default();
+                    (machine.node_name(), marginal)
+                })
                 .collect(),
             spot: priced.map(|machine| (machine.node_name(), machine.is_spot())).collect(),
             may_replace_spot: view.snapshot.settings().feature_gates.spot_to_spot_consolidation,

@@ -20,7 +20,7 @@ use packing::supply::{Offered, members};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::Dollars;
+use crate::{Dollars, commitment::Coverage};
 
 /// A cluster, looked at once.
 #[derive(Debug)]
@@ -48,8 +48,10 @@ pub struct Machine<'a> {
     pub zone: Option<Text>,
     /// `spot`, `on-demand` or `reserved`, if it says so.
     pub capacity_type: Option<Text>,
-    /// What it costs an hour; none when the catalogue does not have it.
+    /// What it costs an hour, at the rate of the commitment that covers it; none when the catalogue does not have it.
     pub price: Option<Price>,
+    /// What an hour costs less without it: its price, unless a commitment is paid anyway.
+    pub marginal: Option<Price>,
     /// What its type costs on demand in its zone.
     pub on_demand: Option<Price>,
     /// The pods on it that have not ended.
@@ -239,6 +241,19 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The same cluster, with what commitments cover.
+    #[must_use]
+    pub fn covered(mut self, coverage: &Coverage) -> Self {
+        for machine in &mut self.machines {
+            if let Some(covered) = coverage.machines.get(&machine.name) {
+                machine.price = Some(covered.paid);
+                machine.marginal = Some(covered.marginal);
+                machine.on_demand = Some(covered.listed);
+            }
+        }
+        self
+    }
+
     /// Machines that were launched for a NodePool.
     pub fn managed(&self) -> impl Iterator<Item = &Machine<'a>> {
         self.machines.iter().filter(|machine| machine.is_managed())
@@ -309,6 +324,12 @@ fn machine<'a>(snapshot: &'a Snapshot, prices: &Prices, requests: &mut Requests,
     let of_type = |capacity_type: Option<&str>| prices.price(it?, zone.as_deref(), capacity_type);
     let price = of_type(capacity_type.as_deref());
     let on_demand = of_type(Some(CAPACITY_TYPE_ON_DEMAND));
+    // Somebody else's machines say nothing of their kind of capacity: on demand is what most are.
+    let price = if member.is_managed() {
+        price
+    } else {
+        price.or(on_demand)
+    };
     let pods: Vec<&Arc<Pod>> = match member.node {
         Some(node) => {
             let name = node.name();
@@ -330,12 +351,8 @@ fn machine<'a>(snapshot: &'a Snapshot, prices: &Prices, requests: &mut Requests,
         state: state(member),
         allocatable: Amounts::of(&member.allocatable()),
         capacity: Amounts::of(&member.capacity()),
-        // Somebody else's machines say nothing of their kind of capacity: on demand is what most are.
-        price: if member.is_managed() {
-            price
-        } else {
-            price.or(on_demand)
-        },
+        price,
+        marginal: price,
         on_demand,
         member,
         pool,

@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use insight::{
     Dollars, Prices, View,
+    commitment::Commitments,
     fleet::{Fleet, Pods, Pool},
     money::{Accounts, Bounds, By, Rows},
     outlook::{Outlook, Reach},
@@ -105,6 +106,10 @@ fn snapshot(annotations: &Value, more: Vec<Value>) -> Snapshot {
     dump::read([source], options).unwrap().0
 }
 
+fn snapshot_of(annotations: &Value) -> Snapshot {
+    snapshot(annotations, Vec::new())
+}
+
 const REACH: Reach = Reach {
     rounds: 5,
     priced: 100,
@@ -158,9 +163,73 @@ fn a_protected_pod_holds_its_node_and_lifting_that_has_a_price() {
     let why = NodeExplanation::of(&view, view.machine("idle").unwrap(), REACH);
     assert_eq!(why.stays[0].by, "pod ml/b");
     assert_eq!(
+        why.lifting_usd_mo, held.saving_usd_mo,
+        "the plan and the node say the same"
+    );
+    let free = snapshot_of(&json!({}));
+    let lifted = Outlook::of(&View::of(&free), REACH);
+    let worth = outlook.total.usd_h_after - lifted.total.usd_h_after;
+    assert_eq!(
         why.lifting_usd_mo,
-        Some(dollars("292")),
-        "its pod fits beside the other"
+        Some(worth.monthly()),
+        "what the fleet comes to without the rule"
+    );
+}
+
+#[test]
+fn a_commitment_is_paid_anyway_and_covers_what_is_dearest() {
+    let commitments = |json: Value| serde_json::from_value::<Commitments>(json).unwrap();
+    let snapshot = snapshot_of(&json!({}));
+    let reserved = |count: u32| {
+        commitments(json!({"reservations": [{"name": "r", "instanceType": "c8", "count": count, "usdPerHour": 0.2}]}))
+    };
+    let covered = |commitments: &Commitments| {
+        let coverage = commitments.cover(&View::of(&snapshot));
+        (View::of(&snapshot).covered(&coverage), coverage)
+    };
+    let (view, coverage) = covered(&reserved(1));
+    let machine = |name: &str| view.machine(name).unwrap();
+    assert_eq!(
+        (machine("full").cost(), machine("idle").cost()),
+        (dollars("0.2"), dollars("0.4"))
+    );
+    assert_eq!(
+        machine("full").marginal,
+        machine("idle").price,
+        "the other would slip under it"
+    );
+    assert_eq!(coverage.commitments[0].unused_usd_h(), Dollars::ZERO);
+    let (view, coverage) = covered(&reserved(3));
+    assert_eq!(
+        view.machine("idle").unwrap().marginal.map(Dollars::from),
+        Some(Dollars::ZERO)
+    );
+    assert_eq!(coverage.commitments[0].unused_usd_h(), dollars("0.2"));
+    let catalog = reserved(3).marginal(snapshot.catalog(), &coverage);
+    let prices = |name: &str| {
+        let entry = catalog.get(&name.into()).unwrap();
+        entry
+            .offerings
+            .iter()
+            .map(|offering| Dollars::from(offering.price))
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        prices("c8")[0] < dollars("0.001") && prices("c8")[1] == dollars("0.16"),
+        "on demand only"
+    );
+    assert_eq!(prices("c2"), [dollars("0.1"), dollars("0.04")]);
+    let plan = commitments(json!({"savingsPlans": [{"name": "s", "usdPerHour": 0.45, "discountPercent": 25}]}));
+    let (view, coverage) = covered(&plan);
+    // 0.30 of 0.45 for the first; the second has 0.15 left, which is half of it.
+    assert_eq!(view.machine("full").unwrap().cost(), dollars("0.3"));
+    assert_eq!(view.machine("idle").unwrap().cost(), dollars("0.35"));
+    assert_eq!(coverage.commitments[0].used_usd_h, dollars("0.45"));
+    assert!(
+        commitments(json!({"savingsPlans": [{"name": "s", "usdPerHour": 0, "discountPercent": 100}]}))
+            .faults()
+            .len()
+            == 2
     );
 }
 

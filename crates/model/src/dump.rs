@@ -5,6 +5,8 @@
 
 mod document;
 mod fault;
+mod item;
+mod list;
 mod parse;
 mod source;
 mod tar;

@@ -4,7 +4,9 @@
 //! equal part by the allocation it saw first. What no object holds any more it lets go of by itself, whenever it has grown
 //! to twice of what it kept the last time: nobody has to remember to call [`Sharing::release_unused`].
 
-use std::{collections::HashSet, hash::Hash, sync::Arc};
+use std::{hash::Hash, sync::Arc};
+
+use rustc_hash::FxHashSet;
 
 use crate::object::{
     Affinity, BriefCondition, Container, ContainerStatus, Labels, List, NodeSelectorRequirement, OwnerReference,
@@ -33,11 +35,11 @@ pub struct Sharing {
 const RELEASE_LEAST: usize = 4096;
 
 #[derive(Debug)]
-struct Pool<T: ?Sized>(HashSet<Arc<T>>);
+struct Pool<T: ?Sized>(FxHashSet<Arc<T>>);
 
 impl<T: ?Sized> Default for Pool<T> {
     fn default() -> Self {
-        Self(HashSet::new())
+        Self(FxHashSet::default())
     }
 }
 

@@ -554,3 +554,90 @@ fn the_same_snapshot_gives_the_same_bytes_whatever_order_it_was_read_in() {
     .unwrap();
     assert_eq!(unpacked, forwards);
 }
+
+/// A list so long that several threads read it, with everything in it that could be taken for the end of an item.
+fn long_list() -> Vec<Value> {
+    let odd = "a \"quoted\" },\n        {\n\u{e9} ]} \\";
+    let object = |at: usize| match at % 50 {
+        0 => {
+            json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": format!("n{at}"), "labels": { "a": odd } } })
+        }
+        1 => json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("s{at}") } }),
+        2 => {
+            json!({ "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": format!("c{at}") } })
+        }
+        _ => {
+            let mut pod = pod(&format!("p{at}"));
+            pod["metadata"]["annotations"] = json!({ "note": odd.repeat(40), "list": "- x\nkind: List\n" });
+            pod["spec"]["containers"] =
+                json!([{ "name": "a" }, { "name": "b", "resources": { "requests": { "cpu": "1" } } }]);
+            pod
+        }
+    };
+    (0..6_000).map(object).collect()
+}
+
+fn listed(kind: &str, items: &[Value]) -> Value {
+    json!({ "apiVersion": "v1", "items": items, "kind": kind, "metadata": { "resourceVersion": "" } })
+}
+
+fn printed(list: &Value) -> String {
+    let mut out = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    serde::Serialize::serialize(list, &mut serde_json::Serializer::with_formatter(&mut out, formatter)).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// An item a line, as a flow mapping under its dash.
+fn in_yaml(items: &[Value]) -> String {
+    let lines: String = items.iter().map(|item| format!("- {item}\n")).collect();
+    format!("apiVersion: v1\nitems:\n{lines}kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+}
+
+#[test]
+fn a_long_list_is_read_at_once_and_gives_what_its_objects_give_one_by_one() {
+    let items = long_list();
+    let one_by_one: String = items.iter().map(ToString::to_string).collect();
+    let (expected, by_one) = read(&one_by_one, Mode::Strict).unwrap();
+    let list = listed("List", &items);
+    let twice = listed("List", &[&items[..], &items[3..5]].concat());
+    for (name, text, repeated) in [
+        ("compact", list.to_string(), 0),
+        ("as kubectl prints it", printed(&list), 0),
+        ("in yaml", in_yaml(&items), 0),
+        ("two of them in one stream", format!("{list}\n{list}"), by_one.objects),
+        ("some twice", printed(&twice), 2),
+    ] {
+        assert!(text.len() > 9_000_000, "{name} is long: {}", text.len());
+        let (snapshot, report) = read(&text, Mode::Strict).unwrap();
+        assert!(snapshot.objects() == expected.objects(), "{name}");
+        assert_eq!(
+            (report.repeated, report.objects),
+            (repeated, by_one.objects + repeated),
+            "{name}"
+        );
+        let times = if name.starts_with("two") { 2 } else { 1 };
+        let secrets = ("v1".to_owned(), "Secret".to_owned());
+        assert_eq!(report.skipped[&secrets], by_one.skipped[&secrets] * times, "{name}");
+    }
+}
+
+#[test]
+fn a_fault_in_a_long_list_is_told_with_its_place_and_the_rest_is_read() {
+    let mut items = long_list();
+    items[4_711]["spec"]["priority"] = json!("high");
+    items[4_712]["metadata"]["name"] = json!("");
+    for text in [printed(&listed("List", &items)), listed("List", &items).to_string()] {
+        let faults = read(&text, Mode::Strict).unwrap_err().0;
+        let places: Vec<_> = faults
+            .iter()
+            .map(|fault| (fault.place.item, fault.field.as_str()))
+            .collect();
+        assert_eq!(places, [(Some(4_712), "spec.priority"), (Some(4_713), "metadata.name")]);
+        let (snapshot, report) = read(&text, Mode::Lenient).unwrap();
+        assert_eq!(
+            (report.faults.len(), snapshot.objects().pods.len()),
+            (2, 6_000 / 50 * 47 - 2)
+        );
+    }
+}

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{random::Random, rate::Rate};
 
-pub use connect::{ConnectError, Whereabouts, connect, connect_to};
+pub use connect::{ConnectError, Whereabouts, certificate_authority, connect, connect_to};
 pub use error::ApiError;
 pub(crate) use error::with_causes;
 pub(crate) use observe::Counter;

@@ -4,6 +4,7 @@
 //! variable it cannot read, a feature gate it does not know) is used as upstream uses it, and told as a [`Notice`].
 
 mod arguments;
+mod aws;
 mod fault;
 mod gates;
 mod options;
@@ -11,6 +12,7 @@ mod scheduler_config;
 
 use std::time::Duration;
 
+pub use aws::{AwsSettings, Cloud};
 pub use fault::{Notice, SettingsError};
 pub use options::usage;
 
@@ -74,6 +76,12 @@ pub struct Settings {
     pub decisions_file: String,
     /// `--flight-recorder`; empty for none
     pub flight_recorder: String,
+    /// `--page-port`; 0 for none
+    pub page_port: u16,
+    /// `--cloud`
+    pub cloud: Cloud,
+    /// What only the AWS provider reads.
+    pub aws: AwsSettings,
 }
 
 /// How many metrics are shown.
@@ -165,6 +173,9 @@ impl Default for Settings {
             decision_records: true,
             decisions_file: String::new(),
             flight_recorder: String::new(),
+            page_port: 0,
+            cloud: Cloud::default(),
+            aws: AwsSettings::default(),
         }
     }
 }
@@ -190,6 +201,7 @@ impl Settings {
                 notices.extend(option.set_by_variable(&mut settings, &value)?);
             }
         }
+        settings.aws.validate()?;
         if settings.enable_profiling {
             notices.push(Notice::NoProfiler);
         }

@@ -29,7 +29,7 @@ pub use fault::{FaultLine, Kind as FaultKind, Point, Profile, Strike};
 pub use file::{Filled, Flaw, RegionWords, Scenario};
 pub use invariant::Violation;
 pub use objects::{Pool, Spread, Workload, node_class};
-pub use pace::{Pace, on_paced_time, on_virtual_time};
+pub use pace::{Pace, Speed, at_speed, on_paced_time, on_virtual_time};
 pub use play::{Outcome, Play, furnish, play, tell};
 pub use prefill::{Fullness, prefill};
 pub use process::{Life, NAMESPACE, Wrap};

@@ -6,7 +6,15 @@
 //! happens before the next. Time never passes while something is being worked out, so a slow machine gives a slower
 //! demo and not another one.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -15,6 +23,27 @@ use tokio::runtime::{Builder, Runtime};
 pub struct Pace {
     /// At least once.
     pub times: u32,
+}
+
+/// A pace that somebody may change while time passes.
+#[derive(Debug, Clone)]
+pub struct Speed(Arc<AtomicU32>);
+
+impl Speed {
+    /// At first this.
+    pub fn new(pace: Pace) -> Self {
+        Self(Arc::new(AtomicU32::new(pace.times)))
+    }
+
+    /// How many times faster than the wall; 0: time stands still.
+    pub fn times(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// From now on.
+    pub fn set(&self, times: u32) {
+        self.0.store(times, Ordering::Relaxed);
+    }
 }
 
 /// How much of the wall's time passes between two moves of the clock.
@@ -30,6 +59,11 @@ pub fn on_virtual_time<R>(work: impl Future<Output = R>) -> std::io::Result<R> {
 
 /// Runs something to its end on time that passes at a pace; sockets and signals work.
 pub fn on_paced_time<R>(pace: Pace, work: impl Future<Output = R>) -> std::io::Result<R> {
+    at_speed(&Speed::new(pace), work)
+}
+
+/// The same at a pace that may change.
+pub fn at_speed<R>(speed: &Speed, work: impl Future<Output = R>) -> std::io::Result<R> {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build()?;
     let brake = hold(&runtime);
     let ended = runtime.block_on(async {
@@ -45,7 +79,7 @@ pub fn on_paced_time<R>(pace: Pace, work: impl Future<Output = R>) -> std::io::R
         });
         let passing = async {
             while tapped.recv().await.is_some() {
-                pass(TAP * pace.times).await;
+                pass(TAP * speed.times()).await;
             }
         };
         tokio::select! {
@@ -87,6 +121,26 @@ mod tests {
             began.elapsed()
         });
         assert_eq!(slept.unwrap(), Duration::from_hours(1));
+    }
+
+    #[test]
+    fn time_stands_still_at_speed_nothing_and_goes_on_when_it_is_set() {
+        let speed = Speed::new(Pace { times: 0 });
+        let hurry = speed.clone();
+        let stood = at_speed(&speed, async move {
+            let began = tokio::time::Instant::now();
+            let (tell, told) = tokio::sync::oneshot::channel();
+            thread::spawn(move || {
+                thread::sleep(5 * TAP);
+                let _ = tell.send(());
+            });
+            let _ = told.await;
+            let stood = began.elapsed();
+            hurry.set(600);
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            stood
+        });
+        assert_eq!(stood.unwrap(), Duration::ZERO);
     }
 
     #[test]

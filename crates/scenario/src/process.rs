@@ -4,7 +4,7 @@
 //! real lease; each watches, and acts only while it leads.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -44,16 +44,19 @@ struct Outfit {
     wrap: Option<Wrap>,
     called: Option<Called>,
     flight: Option<Arc<Flight>>,
+    known: Arc<Mutex<Weak<Cluster>>>,
 }
 
 impl Outfit {
     /// A cluster of which nothing is known yet, recorded if the world asks for that.
     fn cluster(&self, parts: Parts) -> Arc<Cluster> {
         let cluster = Cluster::new(parts);
-        Arc::new(match &self.flight {
+        let cluster = Arc::new(match &self.flight {
             Some(flight) => cluster.recorded(Arc::clone(flight)),
             None => cluster,
-        })
+        });
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&cluster);
+        cluster
     }
 
     /// The parts of a process that must ask before it acts, if it must.
@@ -231,6 +234,7 @@ impl Life {
                 wrap,
                 called,
                 flight: world.flight.clone(),
+                known: Arc::clone(&world.known),
             },
             processes: (0..replicas.max(1)).map(|_| None).collect(),
             started: 0,

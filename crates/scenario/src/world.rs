@@ -4,14 +4,14 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
     },
 };
 
 use catalogue::{Damaged, Source};
 use cloud_sim::{Market, Region, Rules};
-use controllers::flight::Flight;
+use controllers::{Cluster, flight::Flight};
 use jiff::{SignedDuration, Timestamp};
 use runtime::{Clock, Metrics, Settings};
 use serde_json::json;
@@ -56,6 +56,8 @@ pub struct World {
     pub metrics: Arc<Metrics>,
     /// Where its processes record what they decide on, if they do.
     pub flight: Option<Arc<Flight>>,
+    /// What the process that was started last knows of the cluster, for as long as it lives.
+    pub(crate) known: Arc<Mutex<Weak<Cluster>>>,
     _standins: Running,
     _ground: JoinSet<()>,
 }
@@ -98,7 +100,13 @@ impl World {
             settings: Arc::new(setup.settings.clone()),
             metrics: Arc::default(),
             flight: flight(&setup.settings),
+            known: Arc::default(),
         })
+    }
+
+    /// What the autoscaler knows of the cluster; none while it is not running.
+    pub fn known(&self) -> Option<Arc<Cluster>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// From now on, the autoscaler's clock is ahead of everybody else's, or behind.

@@ -5,14 +5,14 @@ use std::fs;
 use rustix::param::clock_ticks_per_second;
 
 /// A process being measured.
-pub(super) struct Usage {
+pub(crate) struct Usage {
     pid: u32,
     cpu_before: f64,
 }
 
 impl Usage {
     /// From now on.
-    pub(super) fn of(pid: u32) -> Self {
+    pub(crate) fn of(pid: u32) -> Self {
         Self {
             pid,
             cpu_before: cpu_seconds(pid).unwrap_or_default(),
@@ -20,7 +20,7 @@ impl Usage {
     }
 
     /// Megabytes at its largest, and processor seconds, both since its start.
-    pub(super) fn whole(pid: u32) -> (f64, f64) {
+    pub(crate) fn whole(pid: u32) -> (f64, f64) {
         (
             peak_megabytes(pid).unwrap_or_default(),
             cpu_seconds(pid).unwrap_or_default(),
@@ -28,7 +28,7 @@ impl Usage {
     }
 
     /// Megabytes at its largest so far, and processor seconds since the beginning of the measurement.
-    pub(super) fn finish(&self) -> (f64, f64) {
+    pub(crate) fn finish(&self) -> (f64, f64) {
         let cpu = cpu_seconds(self.pid).unwrap_or_default() - self.cpu_before;
         (peak_megabytes(self.pid).unwrap_or_default(), cpu)
     }

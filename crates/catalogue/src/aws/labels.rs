@@ -1,34 +1,85 @@
 //! The labels nodes of an EC2 type can have. Labels a type lacks are listed as absent, as the provider does: only then
 //! is a pod that asks for a GPU refused by a type without one.
 
-use api::labels::{
-    ARCH, CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, OS, REGION, WINDOWS_BUILD, ZONE,
-    aws,
-};
-use model::requirement::RequirementSpec;
+use api::labels::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, REGION, WINDOWS_BUILD, ZONE, aws};
+use model::requirement::{Operator, RequirementSpec};
 
-use super::Machine;
+use super::{Machine, Os, Setup};
 use crate::spec::{absent, maybe, one_of};
 
-pub(super) fn of(machine: &Machine<'_>, region: &str, zones: &[String]) -> Vec<RequirementSpec> {
-    let zones: Vec<&str> = zones.iter().map(String::as_str).collect();
+/// Where and how a type is sold to a node class.
+#[derive(Debug, Clone, Copy)]
+pub struct Sale<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// Zones that sell it and have a subnet of the class.
+    pub zones: &'a [&'a str],
+    /// Those zones by their account-independent IDs; none where they are not known.
+    pub zone_ids: &'a [&'a str],
+    /// `on-demand`, `spot`, `reserved`.
+    pub capacity_types: &'a [&'a str],
+    /// Capacity reservations of the type.
+    pub reservations: &'a [Reservation<'a>],
+}
+
+/// A capacity reservation.
+#[derive(Debug, Clone, Copy)]
+pub struct Reservation<'a> {
+    /// Its ID.
+    pub id: &'a str,
+    /// `default` or `capacity-block`.
+    pub kind: &'a str,
+    /// Whether it may be taken back.
+    pub is_interruptible: bool,
+}
+
+/// The labels of a type that is set up and sold like this.
+pub fn of(machine: &Machine<'_>, setup: &Setup, sale: &Sale<'_>) -> Vec<RequirementSpec> {
+    // Windows runs on amd64 only: elsewhere the label has no value at all, which nothing satisfies.
+    let (os, build): (&[&str], _) = match setup.os {
+        Os::Linux => (&["linux"], absent(WINDOWS_BUILD)),
+        Os::Windows { build } if machine.arch == "amd64" => (&["windows"], one_of(WINDOWS_BUILD, &[build])),
+        Os::Windows { build } => (&[], one_of(WINDOWS_BUILD, &[build])),
+    };
     let mut labels = vec![
         one_of(INSTANCE_TYPE, &[machine.name]),
         one_of(ARCH, &[machine.arch]),
-        one_of(OS, &["linux"]),
-        one_of(ZONE, &zones),
-        one_of(REGION, &[region]),
-        absent(WINDOWS_BUILD),
-        one_of(CAPACITY_TYPE, &[CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT]),
-        absent(aws::CAPACITY_RESERVATION_ID),
-        absent(aws::CAPACITY_RESERVATION_TYPE),
-        absent(aws::CAPACITY_RESERVATION_INTERRUPTIBLE),
+        RequirementSpec::new(OS, Operator::In, os),
+        RequirementSpec::new(ZONE, Operator::In, sale.zones),
+        one_of(REGION, &[sale.region]),
+        build,
+        RequirementSpec::new(CAPACITY_TYPE, Operator::In, sale.capacity_types),
         one_of(aws::INSTANCE_TENANCY, &["default", "dedicated"]),
     ];
+    if !sale.zone_ids.is_empty() {
+        labels.push(one_of(aws::ZONE_ID, sale.zone_ids));
+    }
+    labels.extend(reservation_labels(sale.reservations));
     labels.extend(name_labels(machine.name));
     labels.extend(machine_labels(machine));
     labels.extend(device_labels(machine));
     labels
+}
+
+fn reservation_labels(reservations: &[Reservation<'_>]) -> [RequirementSpec; 3] {
+    let each = |value: fn(&Reservation<'_>) -> String| {
+        let mut values: Vec<String> = reservations.iter().map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let label = |key: &str, values: Vec<String>| {
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        one_of(key, &values)
+    };
+    [
+        label(aws::CAPACITY_RESERVATION_ID, each(|it| it.id.to_owned())),
+        label(aws::CAPACITY_RESERVATION_TYPE, each(|it| it.kind.to_owned())),
+        label(
+            aws::CAPACITY_RESERVATION_INTERRUPTIBLE,
+            each(|it| it.is_interruptible.to_string()),
+        ),
+    ]
 }
 
 /// What the name itself says: `m7i-flex.2xlarge` is category m, generation 7, family m7i-flex, size 2xlarge.
@@ -72,7 +123,7 @@ fn machine_labels(machine: &Machine<'_>) -> [RequirementSpec; 9] {
         one_of(aws::INSTANCE_HYPERVISOR, &[machine.hypervisor]),
         one_of(
             aws::INSTANCE_ENCRYPTION_IN_TRANSIT_SUPPORTED,
-            &[truth(machine.encryption_in_transit == "1")],
+            &[truth(machine.encryption_in_transit)],
         ),
     ]
 }

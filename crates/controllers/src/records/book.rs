@@ -42,6 +42,13 @@ impl Book {
         self.pages().ring.iter().cloned().collect()
     }
 
+    /// The latest decisions, at most so many.
+    pub(crate) fn latest(&self, most: usize) -> Vec<Record> {
+        let pages = self.pages();
+        let before = pages.ring.len().saturating_sub(most);
+        pages.ring.iter().skip(before).cloned().collect()
+    }
+
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -69,7 +69,7 @@ fn machines(cost: &Cost, by: &By, has_parts: bool) -> Table {
         table.row(machine_cells(row, by, has_parts));
     }
     if cost.by.rows.len() > 1 {
-        table.row(machine_cells(&sum(cost), by, has_parts));
+        table.total(machine_cells(&sum(cost), by, has_parts));
     }
     table
 }
@@ -162,7 +162,11 @@ fn pods(cost: &Cost, by: &By, has_amounts: bool) -> Table {
         cells.push(row.usd_mo.plain().into());
         cells.push(whole_percent(row.usd_mo, cost.money.spend_usd_mo).into());
         cells.push(whole_percent(row.spot_usd_mo, row.usd_mo).into());
-        table.row(cells);
+        if row.name == all.name || is_special {
+            table.total(cells);
+        } else {
+            table.row(cells);
+        }
     }
     table
 }
@@ -198,6 +202,15 @@ fn foot(cost: &Cost, by: &By, screen: &Screen) -> String {
             &how,
             width,
         ));
+    }
+    for used in &cost.commitments {
+        let how = format!(
+            "{}: {} of {} used",
+            used.name,
+            used.used_usd_h.an_hour(),
+            used.committed_usd_h.an_hour()
+        );
+        text.push_str(&hanging("committed    ", &how, width));
     }
     if money.unmanaged_usd_mo > Dollars::ZERO {
         let how = format!(
@@ -263,7 +276,7 @@ fn number(amount: Dollars) -> String {
 }
 
 /// As spreadsheets want text that has a comma, a quote or a line end in it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::Failure,
     live,
+    place::Place,
     source::SourceArgs,
     terminal::{Role, Screen, counted, grouped},
 };
@@ -27,18 +28,11 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct ShelfArgs {
-    /// Dumps that hold the ConfigMaps, or a file of decisions, instead of the cluster: directories, files, or `-`.
-    #[arg(long, num_args = 1.., value_name = "PATH")]
-    pub(crate) from: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// The namespace of the controller; otherwise all are looked through.
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "from")]
     pub(crate) namespace: Option<String>,
-    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; otherwise its current one.
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
-    pub(crate) context: Option<String>,
 }
 
 /// All decisions of a source.
@@ -76,39 +70,36 @@ impl ShelfArgs {
     /// What the flags of other commands name.
     pub(crate) fn of(source: &SourceArgs, namespace: Option<&str>) -> Self {
         Self {
-            from: source.from.clone(),
+            place: source.place.clone(),
             namespace: namespace.map(str::to_owned),
-            kubeconfig: source.kubeconfig.clone(),
-            context: source.context.clone(),
         }
     }
 
     /// Whether a cluster is asked.
     fn is_live(&self) -> bool {
-        self.from.is_empty()
+        self.place.from.is_empty()
     }
 
     /// Reads all decisions.
     pub(crate) fn read(&self) -> anyhow::Result<Shelf> {
         let mut finds = Finds::default();
         let name = if self.is_live() {
-            let place = Whereabouts {
-                kubeconfig: self.kubeconfig.clone(),
-                context: self.context.clone(),
-            };
+            let place = self.place.cluster();
             let (maps, name) = live::wait_for(async { maps(&place, self.namespace.as_deref()).await })?;
             for map in &maps {
                 finds.map(map);
             }
             name
         } else {
-            for path in &self.from {
+            for path in &self.place.from {
                 finds.path(path)?;
             }
-            let names: Vec<_> = self.from.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<_> = self.place.from.iter().map(|path| path.display().to_string()).collect();
             names.join(", ")
         };
-        finds.shelf(name, self.is_live(), Clock::system().now())
+        let mut shelf = finds.shelf(name, self.is_live(), Clock::system().now())?;
+        shelf.now = self.place.at.unwrap_or(shelf.now);
+        Ok(shelf)
     }
 }
 
@@ -305,7 +296,7 @@ impl Shelf {
     pub(crate) fn closing(&self, screen: &Screen) -> String {
         let oldest = self.ring.iter().map(|record| record.time).min();
         let since = oldest.map_or(String::new(), |time| {
-            format!(" back to {}", super::words::when(time, self.now))
+            format!(" back to {}", screen.zone.to_the_second(time, self.now))
         });
         let held = grouped(self.ring.len() as u128);
         let shards = if self.shards > 0 {

@@ -6,7 +6,7 @@ use super::{
     Chosen,
     report::Summary,
     shelf::Shelf,
-    words::{in_a_list, lasting, monthly_change, what, when},
+    words::{in_a_list, lasting, monthly_change, what},
 };
 use crate::terminal::{Align, Cell, Role, Screen, Table, cut_in_the_middle, grouped};
 
@@ -22,7 +22,10 @@ pub(super) fn render(chosen: &Chosen<'_>, shelf: &Shelf, limit: usize, screen: &
     if chosen.records.is_empty() {
         let newest = shelf.ring.iter().max_by_key(|record| record.time);
         let newest = newest.map(|record| {
-            let (id, time) = (record.id.short(digits), when(record.time, chosen.now));
+            let (id, time) = (
+                record.id.short(digits),
+                screen.zone.to_the_second(record.time, chosen.now),
+            );
             format!(" The newest is {id}, {time}.")
         });
         return format!("No decision{span}.{}\n", newest.unwrap_or_default());
@@ -53,7 +56,7 @@ pub(super) fn render(chosen: &Chosen<'_>, shelf: &Shelf, limit: usize, screen: &
             None => what(record),
         };
         table.row(vec![
-            when(record.time, chosen.now).into(),
+            screen.zone.to_the_second(record.time, chosen.now).into(),
             record.id.short(digits).into(),
             Cell::new(role(record), record.word()),
             what.into(),

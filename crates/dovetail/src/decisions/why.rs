@@ -6,14 +6,14 @@ use super::{
     csv::ratio,
     report,
     shelf::{Shelf, ShelfArgs},
-    words::{hourly, lasting, monthly_change, what, when},
+    words::{hourly, lasting, monthly_change, what},
 };
 use crate::{
     answer::Answer,
     document,
     failure::Failure,
     reply::Format,
-    terminal::{Presentation, Screen, counted, grouped, hanging},
+    terminal::{Presentation, Screen, Zone, counted, grouped, hanging},
 };
 
 /// Answers for the decision whose id begins so.
@@ -28,8 +28,8 @@ pub(crate) fn why(text: &str, shelf: &ShelfArgs, format: Format, presentation: P
     let shelf = shelf.read()?;
     let record = match shelf.ring.find(&prefix) {
         Found::One(record) => record,
-        Found::Several(records) => return Err(several(text, &records, &shelf).into()),
-        Found::None => return Err(none(text, &shelf).into()),
+        Found::Several(records) => return Err(several(text, &records, &shelf, presentation.screen().zone).into()),
+        Found::None => return Err(none(text, &shelf, presentation.screen().zone).into()),
     };
     let screen = presentation.screen();
     let text = match format {
@@ -49,9 +49,11 @@ fn digits(shelf: &Shelf) -> usize {
     Id::digits_needed(shelf.ring.iter().map(|record| record.id))
 }
 
-fn none(text: &str, shelf: &Shelf) -> Failure {
+fn none(text: &str, shelf: &Shelf, zone: Zone) -> Failure {
     let oldest = shelf.ring.iter().map(|record| record.time).min();
-    let since = oldest.map_or(String::new(), |time| format!(" back to {}", when(time, shelf.now)));
+    let since = oldest.map_or(String::new(), |time| {
+        format!(" back to {}", zone.to_the_second(time, shelf.now))
+    });
     let held = grouped(shelf.ring.len() as u128);
     Failure::new(
         format!("no decision {text} in {}", shelf.name),
@@ -60,13 +62,13 @@ fn none(text: &str, shelf: &Shelf) -> Failure {
     )
 }
 
-fn several(text: &str, records: &[&Record], shelf: &Shelf) -> Failure {
+fn several(text: &str, records: &[&Record], shelf: &Shelf, zone: Zone) -> Failure {
     let digits = digits(shelf);
     let lines: Vec<String> = records
         .iter()
         .take(10)
         .map(|record| {
-            let (id, time) = (record.id.short(digits), when(record.time, shelf.now));
+            let (id, time) = (record.id.short(digits), zone.to_the_second(record.time, shelf.now));
             format!("{id}  {time}  {} {}", record.word(), what(record))
         })
         .collect();
@@ -78,8 +80,8 @@ fn several(text: &str, records: &[&Record], shelf: &Shelf) -> Failure {
 }
 
 /// What happened, as the first line says it.
-fn sentence(record: &Record, id: &str, shelf: &Shelf) -> String {
-    let time = when(record.time, shelf.now);
+fn sentence(record: &Record, id: &str, shelf: &Shelf, zone: Zone) -> String {
+    let time = zone.to_the_second(record.time, shelf.now);
     let pool = if record.pool.is_empty() {
         String::new()
     } else {
@@ -106,7 +108,7 @@ fn sentence(record: &Record, id: &str, shelf: &Shelf) -> String {
         count => format!(
             ", found {} times, last {}",
             grouped(count),
-            when(record.last_seen, shelf.now)
+            zone.to_the_second(record.last_seen, shelf.now)
         ),
     };
     format!(
@@ -119,7 +121,7 @@ fn sentence(record: &Record, id: &str, shelf: &Shelf) -> String {
 fn render(record: &Record, shelf: &Shelf, screen: &Screen) -> String {
     let id = record.id.short(digits(shelf));
     let width = screen.text_width();
-    let mut text = hanging("", &sentence(record, &id, shelf), width);
+    let mut text = hanging("", &sentence(record, &id, shelf, screen.zone), width);
     let mut part = |name: &str, lines: Vec<String>| {
         for (at, line) in lines.into_iter().enumerate() {
             let start = if at == 0 {

@@ -1,22 +1,9 @@
 //! Decisions in words: what happened, when, and for how much.
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::SignedDuration;
 use ledger::{Action, Phase, Record, Target, Usd};
 
 use crate::terminal::{counted, grouped};
-
-/// `15:41:10` today, `Tue 03:00` within a week, `16 Nov 14:03` else.
-pub(crate) fn when(time: Timestamp, now: Timestamp) -> String {
-    let (time, today) = (time.to_zoned(TimeZone::UTC), now.to_zoned(TimeZone::UTC));
-    let format = if time.date() == today.date() {
-        "%H:%M:%S"
-    } else if today.timestamp().duration_since(time.timestamp()) < SignedDuration::from_hours(7 * 24) {
-        "%a %H:%M"
-    } else {
-        "%-d %b %H:%M"
-    };
-    time.strftime(format).to_string()
-}
 
 /// `4m 12s`, `1h 26m`, `36s`, `0.3s`: two units at most.
 pub(crate) fn lasting(span: SignedDuration) -> String {
@@ -161,19 +148,6 @@ pub(crate) fn what(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_as_short_as_their_distance_allows() {
-        let now: Timestamp = "2026-11-16T15:42:00Z".parse().unwrap();
-        let cases = [
-            ("2026-11-16T15:41:10Z", "15:41:10"),
-            ("2026-11-15T03:00:00Z", "Sun 03:00"),
-            ("2026-11-02T14:03:00Z", "2 Nov 14:03"),
-        ];
-        for (time, expected) in cases {
-            assert_eq!(when(time.parse().unwrap(), now), expected);
-        }
-    }
 
     #[test]
     fn spans_have_two_units_at_most() {

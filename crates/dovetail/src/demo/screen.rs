@@ -97,13 +97,13 @@ fn name(object: &Value) -> &str {
 }
 
 /// Shows what happens, for ever. On a terminal the last line counts on; elsewhere it is printed now and then.
-pub(super) async fn show(demo: &Demo, mut told: UnboundedReceiver<(Timestamp, Notice)>, speed: u32, screen: Screen) {
+pub(super) async fn show(demo: &Demo, mut told: UnboundedReceiver<(Timestamp, Notice)>, screen: Screen) {
     let is_terminal = screen.width.is_some();
     let mut last = String::new();
     let mut rounds: u32 = 0;
     loop {
         // Half a second of the wall.
-        tokio::time::sleep(Duration::from_millis(500) * speed).await;
+        tokio::time::sleep(Duration::from_millis(500) * demo.speed.times().max(1)).await;
         rounds += 1;
         let mut text = String::new();
         while let Ok((at, notice)) = told.try_recv() {

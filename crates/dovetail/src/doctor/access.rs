@@ -68,8 +68,14 @@ impl Permission {
     }
 }
 
-/// All permissions of the roles that every installation binds.
-pub(super) fn needed() -> Vec<Permission> {
+/// Where the roles as they are shipped install the controller.
+const SHIPPED_TO: &str = "kube-system";
+
+/// All permissions of the roles that every installation binds, for the controller of a service account: the lease is beside
+/// it, wherever the chart put it.
+pub(super) fn needed(service_account: Option<&str>) -> Vec<Permission> {
+    let beside = service_account.and_then(|account| account.split_once('/'));
+    let beside = beside.map_or(SHIPPED_TO, |(namespace, _)| namespace);
     let (documents, _) = lint::document::read("deploy/rbac.yaml", ROLES);
     let mut all = Vec::new();
     for document in documents {
@@ -81,7 +87,10 @@ pub(super) fn needed() -> Vec<Permission> {
         {
             continue;
         }
-        let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
+        let namespace = match role["metadata"]["namespace"].as_str().unwrap_or_default() {
+            SHIPPED_TO => beside,
+            other => other,
+        };
         for rule in role["rules"].as_array().into_iter().flatten() {
             all.extend(of_rule(rule, namespace));
         }
@@ -127,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_roles_that_are_shipped_are_read_verb_by_verb() {
-        let all: Vec<String> = needed().iter().map(Permission::text).collect();
+        let all: Vec<String> = needed(None).iter().map(Permission::text).collect();
         for wanted in [
             "patch nodeclaims/status.karpenter.sh",
             "create pods/eviction",
@@ -143,10 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn the_lease_of_a_service_account_is_in_its_own_namespace() {
+        let all: Vec<String> = needed(Some("karpenter/dovetail"))
+            .iter()
+            .map(Permission::text)
+            .collect();
+        for wanted in [
+            "update leases.coordination.k8s.io in karpenter",
+            "delete leases.coordination.k8s.io in kube-node-lease",
+        ] {
+            assert!(all.iter().any(|one| one == wanted), "{wanted} is not in {all:#?}");
+        }
+        assert!(!all.iter().any(|one| one.ends_with("in kube-system")), "{all:#?}");
+    }
+
+    #[test]
     fn a_service_account_is_asked_about_by_its_full_name() {
-        let review = needed()[0].review(Some("kube-system/dovetail"));
+        let review = needed(None)[0].review(Some("kube-system/dovetail"));
         assert_eq!(review["kind"], "SubjectAccessReview");
         assert_eq!(review["spec"]["user"], "system:serviceaccount:kube-system:dovetail");
-        assert_eq!(needed()[0].review(None)["kind"], "SelfSubjectAccessReview");
+        assert_eq!(needed(None)[0].review(None)["kind"], "SelfSubjectAccessReview");
     }
 }

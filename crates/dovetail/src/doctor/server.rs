@@ -112,7 +112,7 @@ async fn definitions(api: &Api) -> Result<Check, Failure> {
 
 /// D02: every verb of the shipped roles.
 async fn permissions(api: &Api, service_account: Option<&str>) -> Result<Check, Failure> {
-    let needed = access::needed();
+    let needed = access::needed(service_account);
     let path = match service_account {
         Some(_) => "/apis/authorization.k8s.io/v1/subjectaccessreviews",
         None => "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",

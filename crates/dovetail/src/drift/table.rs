@@ -67,22 +67,23 @@ fn today(report: &Report, screen: &Screen) -> String {
         counted(report.nodes, "node"),
         reasons(&report.pools)
     );
-    format!("{first}{}{}", table.render(screen), times(report))
+    format!("{first}{}{}", table.render(screen), times(report, screen))
 }
 
 /// When the drifted nodes of each pool go.
-fn times(report: &Report) -> String {
+fn times(report: &Report, screen: &Screen) -> String {
     let pools = report.pools.iter().filter(|pool| !pool.nodes.is_empty());
-    let lines = pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool)));
+    let lines = pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool, screen)));
     lines.collect::<Vec<_>>().concat()
 }
 
-fn when(pool: &PoolReport) -> String {
+fn when(pool: &PoolReport, screen: &Screen) -> String {
     let roll = &pool.roll;
     if let Some(why) = &roll.closed {
         return format!("does not begin: {why}");
     }
-    let at = |time: jiff::Timestamp| time.strftime("%a %d %b %H:%M UTC").to_string();
+    let zone = screen.zone;
+    let at = |time: jiff::Timestamp| format!("{} {}", zone.at(time).strftime("%a %d %b %H:%M"), zone.short(time));
     let starts = roll.starts_at.map(at).unwrap_or_default();
     let ends = roll
         .ends_at
@@ -116,7 +117,7 @@ fn preview(report: &Report, screen: &Screen) -> String {
         let (why, when) = if pool.nodes.is_empty() {
             ("-".to_owned(), "-".to_owned())
         } else {
-            (reasons([pool]), when(pool))
+            (reasons([pool]), when(pool, screen))
         };
         table.row(vec![
             pool.name.clone().into(),

@@ -171,8 +171,7 @@ mod tests {
     fn a_funnel_shows_where_it_closes_and_what_opens_it() {
         let screen = Screen {
             width: Some(100),
-            has_colour: false,
-            is_ascii: false,
+            ..Screen::default()
         };
         let expected = r#"   pool general
      catalogue   priced in us-east-1         ████████████████████  1,345

@@ -7,7 +7,7 @@ use insight::{
 };
 use jiff::Timestamp;
 
-use crate::terminal::{Align, Amount, Cell, Role, Screen, Table, counted, cut_in_the_middle, hanging, moment, percent};
+use crate::terminal::{Align, Amount, Cell, Role, Screen, Table, counted, cut_in_the_middle, hanging, percent};
 
 /// Rows of what is held, unless all are asked for.
 const MOST_ROWS: usize = 12;
@@ -24,7 +24,7 @@ pub(super) fn joined(
     screen: &Screen,
 ) -> String {
     let rest = rendered(outlook, now, with_all, screen);
-    let sentence = hanging("", &sentence(outlook, report, now), screen.text_width());
+    let sentence = hanging("", &sentence(outlook, report, now, screen), screen.text_width());
     if report.pods.waiting == 0 {
         return if rest.is_empty() {
             sentence
@@ -40,12 +40,12 @@ pub(super) fn joined(
 }
 
 /// What is the case with the nodes there are.
-fn sentence(outlook: &Outlook, report: &Report, now: Timestamp) -> String {
+fn sentence(outlook: &Outlook, report: &Report, now: Timestamp, screen: &Screen) -> String {
     let total = &outlook.total;
     let nodes = counted(total.nodes, "node");
     if let Some(first) = outlook.paused.first().filter(|_| outlook.moves.is_empty()) {
         let until = first.until.map_or("until resumed".to_owned(), |until| {
-            format!("until {} UTC", moment(until, now))
+            format!("until {}", screen.zone.said(until, now))
         });
         return format!(
             "Voluntary moves of {} are paused {until}: {:?}. Provisioning goes on.",
@@ -238,7 +238,7 @@ fn move_cells(step: &Move, layout: Layout, screen: &Screen) -> Vec<Cell> {
 
 fn kept_cells(kept: &Kept, word: &str, now: Timestamp, layout: Layout, with_all: bool, screen: &Screen) -> Vec<Cell> {
     let role = if word == "held" { Role::Warn } else { Role::Secondary };
-    let when = kept.lifts_at.map_or("-".to_owned(), |at| moment(at, now));
+    let when = kept.lifts_at.map_or("-".to_owned(), |at| screen.zone.moment(at, now));
     let mut cells = vec![
         Cell::new(role, word),
         when.into(),
@@ -267,7 +267,7 @@ fn legend(outlook: &Outlook, now: Timestamp, screen: &Screen) -> String {
         if told.iter().any(|(word, _)| *word == kept.word) {
             continue;
         }
-        let until = kept.lifts_at.map(|at| format!(", until {} UTC", moment(at, now)));
+        let until = kept.lifts_at.map(|at| format!(", until {}", screen.zone.said(at, now)));
         told.push((kept.word, format!("{}{}", kept.text, until.unwrap_or_default())));
     }
     let lines = told

@@ -133,8 +133,7 @@ fn report(planned: &Planned) -> Report {
 fn screen(width: Option<usize>) -> Screen {
     Screen {
         width,
-        has_colour: false,
-        is_ascii: false,
+        ..Screen::default()
     }
 }
 

@@ -1,14 +1,12 @@
 //! One term after the other: watch, wait for the lease, act while it is ours.
 
 use std::{
-    fs,
     sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context, bail};
-use cloud::{Call, CallObserver, CloudProvider, Fenced, Metered};
-use cloud_kwok::{Kwok, Offers};
+use cloud::{Call, CallObserver, Fenced, Metered};
 use controllers::{Cluster, Keeper, Parts, fence, watches::Watches};
 use runtime::{
     Api, Engine, Metrics, Recorder,
@@ -20,7 +18,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use super::{Process, USER_AGENT, edge::Edge, namespace};
+use super::{Process, USER_AGENT, choice, edge::Edge, namespace};
 
 /// Terms, for ever. Ends only when something is wrong that waiting does not mend.
 pub(super) async fn terms(process: &Process, edge: &Edge) -> anyhow::Result<()> {
@@ -35,8 +33,8 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     let (settings, clock) = (&process.settings, &process.clock);
     let api = connect(process, edge).await?;
     let (recorder, events) = Recorder::new(1024);
-    let cloud = provider(process, &api)?;
-    let cloud = Arc::new(Metered::new(cloud, Arc::new(CloudCalls::new(&process.metrics))));
+    let chosen = choice::choose(process, &api, &recorder).await?;
+    let cloud = Arc::new(Metered::new(chosen.cloud, Arc::new(CloudCalls::new(&process.metrics))));
     let cloud = Arc::new(Fenced::new(cloud, fence(edge.leader())));
     let cluster = Cluster::new(Parts {
         api: api.clone(),
@@ -51,6 +49,7 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
         Some(flight) => cluster.recorded(Arc::clone(flight)),
         None => cluster,
     });
+    *process.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&cluster);
     // The controllers listen before the first object arrives, and act once all have.
     let controllers = controllers::all(&cluster)?;
     let mut tasks = JoinSet::new();
@@ -68,6 +67,9 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     if settings.decision_records {
         let namespace = namespace::of_the_lease(&settings.leader_election_namespace);
         keep(process, &cluster, &mut tasks, namespace);
+    }
+    if let Some(work) = chosen.work {
+        tasks.spawn(work);
     }
     tasks.spawn(controllers);
     tokio::select! {
@@ -127,17 +129,6 @@ async fn connect(process: &Process, edge: &Edge) -> anyhow::Result<Api> {
         ..Options::new(USER_AGENT)
     };
     Ok(api::connect(None, options).await?)
-}
-
-fn provider(process: &Process, api: &Api) -> anyhow::Result<Arc<dyn CloudProvider>> {
-    let path = &process.settings.instance_types_file_path;
-    let offers = if path.is_empty() {
-        Offers::generated()
-    } else {
-        let text = fs::read(path).with_context(|| format!("--instance-types-file-path {path:?} cannot be read"))?;
-        Offers::from_json(&text).with_context(|| format!("--instance-types-file-path {path:?}"))?
-    };
-    Ok(Arc::new(Kwok::new(api.clone(), process.clock.clone(), offers)))
 }
 
 /// Counts what the cloud is asked, and for which controller.

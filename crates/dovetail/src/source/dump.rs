@@ -12,12 +12,12 @@ use crate::{failure::Failure, terminal::counted};
 
 /// The objects of the files, and what of them does not count.
 pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin, Vec<String>), Failure> {
-    let name = names(&args.from);
+    let name = names(&args.place.from);
     let options = dump::Options {
         mode: dump::Mode::Strict,
         taken_at: time::UNKNOWN,
     };
-    let sources = args.from.iter().map(|path| source(path));
+    let sources = args.place.from.iter().map(|path| source(path));
     let (snapshot, report) = dump::read(sources, options).map_err(|faults| {
         let faults: Vec<_> = faults.0.iter().map(ToString::to_string).collect();
         Failure::new(

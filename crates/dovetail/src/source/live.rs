@@ -281,4 +281,33 @@ mod tests {
         assert_eq!(resource_name("karpenter.sh/v1", "NodePool"), "nodepools.karpenter.sh");
         assert_eq!(resource_name("v1", "Pod"), "pods");
     }
+
+    #[test]
+    fn the_viewers_role_reads_what_is_read_and_writes_nothing() {
+        let text = include_str!("../../../../deploy/viewer.yaml");
+        let role: Value = serde_saphyr::from_str(text).unwrap();
+        let rules = role["rules"].as_array().unwrap();
+        let words = |rule: &Value, key: &str| -> Vec<String> {
+            let words = rule[key].as_array().into_iter().flatten();
+            words.filter_map(|word| word.as_str().map(str::to_owned)).collect()
+        };
+        for rule in rules {
+            let verbs = words(rule, "verbs");
+            assert!(
+                verbs
+                    .iter()
+                    .all(|verb| ["get", "list", "watch"].contains(&verb.as_str())),
+                "{rule}"
+            );
+        }
+        for (api_version, kind) in Objects::KINDS {
+            let name = resource_name(api_version, kind);
+            let (plural, group) = name.split_once('.').unwrap_or((&name, ""));
+            let has = |key: &str, rule: &Value, word: &str| words(rule, key).iter().any(|other| other == word);
+            let listed = rules.iter().any(|rule| {
+                has("apiGroups", rule, group) && has("resources", rule, plural) && has("verbs", rule, "list")
+            });
+            assert!(listed, "{name} is read and not in the role");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::rebuilt;
 pub(super) const UNKNOWN: Timestamp = Timestamp::MIN;
 
 /// A time as people write it: RFC 3339, `14:03` of today in UTC, `2h ago`.
-pub(super) fn parsed(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn parsed(text: &str) -> Result<Timestamp, String> {
     parsed_at(text, Clock::system().now())
 }
 

@@ -4,7 +4,6 @@ use insight::{
     Dollars, Fill,
     alert::{Alert, Level},
 };
-use jiff::tz::TimeZone;
 
 use super::{PoolStatus, Status};
 use crate::{
@@ -83,7 +82,8 @@ fn head(status: &Status, input: &Input, screen: &Screen) -> String {
 }
 
 fn title(status: &Status, input: &Input, screen: &Screen) -> String {
-    let now = input.snapshot.taken_at().to_zoned(TimeZone::UTC);
+    let taken = input.snapshot.taken_at();
+    let now = screen.zone.at(taken);
     let (name, leader) = match &input.origin {
         Origin::Dump { name, .. } => {
             let title = &input.snapshot.title().name;
@@ -105,7 +105,11 @@ fn title(status: &Status, input: &Input, screen: &Screen) -> String {
         parts.push(status.region.clone());
     }
     parts.extend(leader);
-    parts.push(now.strftime("%a %-d %b %H:%M:%S UTC").to_string());
+    parts.push(format!(
+        "{} {}",
+        now.strftime("%a %-d %b %H:%M:%S"),
+        screen.zone.short(taken)
+    ));
     let line = hanging("", &parts.join(" · "), screen.text_width());
     line.replacen(name, &screen.paint(Role::Heading, name), 1)
 }
@@ -151,8 +155,11 @@ fn pods(status: &Status) -> String {
         .map(|wait| format!("; longest wait {}", span(wait)))
         .unwrap_or_default();
     format!(
-        "{running}, {} pending: {} blocked, {} on their way{waited}",
-        pods.pending, blocked, status.on_their_way
+        "{running}, {} pending: {} blocked by a rule, {} on {} way{waited}",
+        pods.pending,
+        blocked,
+        status.on_their_way,
+        if status.on_their_way == 1 { "its" } else { "their" }
     )
 }
 
@@ -177,7 +184,8 @@ fn saved(status: &Status) -> String {
         format!(", commitments {}", saved.commitments_usd_mo.whole())
     };
     format!(
-        "{}/mo against {} for a node a pod on demand: packing {}, spot {}{commitments}",
+        "{}   {}/mo   against {} for a node a pod on demand: packing {}, spot {}{commitments}",
+        (money.baseline_usd_h - money.spend_usd_h).an_hour(),
         saved.total_usd_mo.whole(),
         money.baseline_usd_h.an_hour(),
         saved.packing_usd_mo.whole(),
@@ -230,7 +238,7 @@ fn table(status: &Status, is_wide: bool, signs: usize, screen: &Screen) -> Table
         table.row(row(pool, is_wide, signs, screen));
     }
     if status.pools.len() > 1 {
-        table.row(all(status, is_wide, signs, screen));
+        table.total(all(status, is_wide, signs, screen));
     }
     table
 }
@@ -363,4 +371,33 @@ fn painted(line: &str, alert: &Alert, role: Role, screen: &Screen) -> String {
 fn short_span(seconds: i64) -> String {
     let whole = span(seconds);
     whole.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Rows for a spreadsheet: a pool each, plain numbers.
+pub(super) fn csv(status: &Status) -> String {
+    let mut text = "pool,ready,nodes,launching,spot,vcpu,cpu_m_requested,cpu_m_allocatable,memory_mib_requested,memory_mib_allocatable,nearest_limit_percent,spend_usd_h,bound_usd_h,held,drifted,pending\n".to_owned();
+    for it in &status.pools {
+        let pool = &it.pool;
+        let limit = pool.nearest_limit().map(|limit| limit.percent.to_string());
+        let fields = [
+            pool.name.clone(),
+            pool.ready.to_string(),
+            pool.nodes.to_string(),
+            pool.launching.to_string(),
+            pool.spot.to_string(),
+            pool.vcpu.to_string(),
+            pool.cpu_m.requested.to_string(),
+            pool.cpu_m.allocatable.to_string(),
+            pool.memory_mib.requested.to_string(),
+            pool.memory_mib.allocatable.to_string(),
+            limit.unwrap_or_default(),
+            pool.spend_usd_h.size().to_decimal(),
+            it.money.bound_usd_h.size().to_decimal(),
+            it.held.to_string(),
+            pool.drifted.to_string(),
+            it.pending.to_string(),
+        ];
+        text.push_str(&format!("{}\n", fields.join(",")));
+    }
+    text
 }

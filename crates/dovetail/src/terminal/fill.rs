@@ -30,8 +30,8 @@ mod tests {
     fn a_share_is_a_bar_and_a_number_or_in_a_pipe_the_number() {
         let screen = |width| Screen {
             width,
-            has_colour: false,
             is_ascii: true,
+            ..Screen::default()
         };
         assert_eq!(filled(797, 1000, 10, &screen(Some(80))).text, "########..  79.7%");
         assert_eq!(filled(797, 1000, 10, &screen(None)).text, "79.7%");

@@ -2,6 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
+#[cfg(test)]
+use super::Sorting;
 use super::{Role, Screen};
 
 /// Which edge of a column is straight.
@@ -49,6 +51,8 @@ pub(crate) struct Table {
 #[derive(Debug)]
 enum Row {
     Cells(Vec<Cell>),
+    /// What the others come to: the last, however they are sorted.
+    Total(Vec<Cell>),
     /// A line of its own under the row before.
     Line(String),
 }
@@ -64,6 +68,10 @@ impl Table {
         self.rows.push(Row::Cells(cells));
     }
 
+    pub(crate) fn total(&mut self, cells: Vec<Cell>) {
+        self.rows.push(Row::Total(cells));
+    }
+
     pub(crate) fn line(&mut self, line: String) {
         self.rows.push(Row::Line(line));
     }
@@ -77,7 +85,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<_> = self.columns.iter().map(|(title, _)| title.width()).collect();
         for row in &self.rows {
-            if let Row::Cells(cells) = row {
+            if let Row::Cells(cells) | Row::Total(cells) = row {
                 for (width, cell) in widths.iter_mut().zip(cells) {
                     *width = (*width).max(cell.text.width());
                 }
@@ -92,14 +100,45 @@ impl Table {
             .columns
             .iter()
             .map(|(title, _)| Cell::new(Role::Heading, title.clone()));
-        let mut text = self.render_row(&heading.collect::<Vec<_>>(), &widths, screen);
-        for row in &self.rows {
+        let mut text = if screen.is_headless {
+            String::new()
+        } else {
+            self.render_row(&heading.collect::<Vec<_>>(), &widths, screen)
+        };
+        for row in self.sorted(screen) {
             match row {
-                Row::Cells(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
+                Row::Cells(cells) | Row::Total(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
                 Row::Line(line) => text.extend([line.as_str(), "\n"]),
             }
         }
         text
+    }
+
+    /// The rows as they come, or sorted by a column; a line stays under its row.
+    fn sorted(&self, screen: &Screen) -> Vec<&Row> {
+        let titles = self.columns.iter().map(|(title, _)| title.as_str());
+        let by = screen
+            .sorting
+            .and_then(|sorting| Some((sorting, sorting.among(titles)?)));
+        let Some((sorting, column)) = by else {
+            return self.rows.iter().collect();
+        };
+        let mut groups: Vec<Vec<&Row>> = Vec::new();
+        for row in &self.rows {
+            match (row, groups.last_mut()) {
+                (Row::Line(_), Some(group)) => group.push(row),
+                _ => groups.push(vec![row]),
+            }
+        }
+        let cell = |group: &[&Row]| match group.first() {
+            Some(Row::Cells(cells)) => Some(cells.get(column).map_or("", |cell| cell.text.as_str()).to_owned()),
+            _ => None,
+        };
+        groups.sort_by(|a, b| match (cell(a), cell(b)) {
+            (Some(a), Some(b)) => sorting.order(&a, &b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
+        groups.into_iter().flatten().collect()
     }
 
     fn render_row(&self, cells: &[Cell], widths: &[usize], screen: &Screen) -> String {
@@ -126,11 +165,12 @@ impl Table {
 mod tests {
     use super::*;
 
-    const PLAIN: Screen = Screen {
-        width: Some(80),
-        has_colour: false,
-        is_ascii: false,
-    };
+    fn plain() -> Screen {
+        Screen {
+            width: Some(80),
+            ..Screen::default()
+        }
+    }
 
     fn table() -> Table {
         let mut table = Table::default();
@@ -146,15 +186,42 @@ mod tests {
     #[test]
     fn columns_line_up_by_what_signs_take_on_a_screen() {
         let expected = "NAME        PODS  CPU\nspäti-日本     7  █▉░\n  below\nb\n";
-        assert_eq!(table().render(&PLAIN), expected);
+        assert_eq!(table().render(&plain()), expected);
         assert_eq!(table().width(), 21);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_a_column_with_their_lines_and_the_total_stays_last() {
+        let mut table = Table::default();
+        table.column("NAME", Align::Left);
+        table.column("$/MO", Align::Right);
+        for (name, money) in [("a", "1,000"), ("b", "-"), ("c", "90")] {
+            table.row(vec![name.into(), money.into()]);
+            table.line(format!("  of {name}"));
+        }
+        table.total(vec!["all".into(), "1,090".into()]);
+        let names = |by: &str| {
+            let screen = Screen {
+                sorting: Sorting::parsed(by).ok(),
+                is_headless: true,
+                ..plain()
+            };
+            let text = table.render(&screen);
+            let firsts = text
+                .lines()
+                .map(|line| line.trim_start().split(' ').next().unwrap_or_default().to_owned());
+            firsts.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names("$/mo"), "b of c of a of all");
+        assert_eq!(names("-$/mo"), "a of c of b of all");
+        assert_eq!(names("colour"), "a of b of c of all");
     }
 
     #[test]
     fn colour_does_not_move_a_column() {
         let coloured = table().render(&Screen {
             has_colour: true,
-            ..PLAIN
+            ..plain()
         });
         assert!(coloured.contains("7  \u{1b}[34m█▉░\u{1b}[0m\n"), "{coloured}");
     }

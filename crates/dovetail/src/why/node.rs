@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::nothing_to_fix;
 use crate::{
     failure::Failure,
-    terminal::{Amount, Role, Screen, bar, counted, hanging, moment, percent, span},
+    terminal::{Amount, Role, Screen, bar, counted, hanging, percent, span},
 };
 
 /// Signs of a bar.
@@ -44,7 +44,7 @@ pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> 
         } else {
             "x"
         };
-        let until = stay.lifts_at.map(|at| format!(", until {} UTC", moment(at, now)));
+        let until = stay.lifts_at.map(|at| format!(", until {}", screen.zone.said(at, now)));
         let start = format!("  {:10} {mark} {:9} ", if at == 0 { "stays" } else { "" }, stay.word);
         let line = hanging(&start, &format!("{}{}", stay.text, until.unwrap_or_default()), width);
         let painted = format!("{} {}", screen.paint(Role::Stop, "x"), stay.word);
@@ -92,7 +92,7 @@ fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) 
         (0, Some(wait), saving) => {
             let until = wait
                 .lifts_at
-                .map(|at| format!(" until {} UTC", moment(at, now)))
+                .map(|at| format!(" until {}", screen.zone.said(at, now)))
                 .unwrap_or_default();
             let worth = saving
                 .map(|saving| format!("; {}/mo waits for it", saving.whole()))

@@ -1,13 +1,12 @@
 //! Why did a node come, why does it stay or go, and what would removing it take?
 
-use disruption::Options;
 use serde::Serialize;
 
 use crate::{
     Dollars, Machine, Removal, Requests, View,
     fleet::NodeRow,
     hold::Holds,
-    outlook::{Move, Outlook, Reach, facts, surveyed},
+    outlook::{Ahead, Move, Reach},
     removal::Removals,
     rule::{Class, Stay},
 };
@@ -27,7 +26,8 @@ pub struct NodeExplanation {
     pub stays: Vec<Stay>,
     /// What comes of removing it, whatever keeps it.
     pub if_removed: Option<Removal>,
-    /// What lifting every rule that somebody made is worth a month; none when that saves nothing.
+    /// What lifting every rule that somebody made is worth a month, beside the moves that are made anyway; none when that
+    /// saves nothing.
     pub lifting_usd_mo: Option<Dollars>,
     /// Its pods, the largest first.
     pub pods: Vec<PodRow>,
@@ -73,37 +73,29 @@ impl NodeExplanation {
         let removals = Removals::of(view);
         let mut simulator = removals.simulator();
         let if_removed = removals.without(&mut simulator, &name);
-        let saving = removals.saving(&mut simulator, &name);
-        let outlook = Outlook::of(view, Reach { priced: 0, ..reach });
-        let goes = outlook
-            .moves
-            .into_iter()
-            .find(|step| step.targets.iter().any(|target| target.node == *machine.name));
+        let ahead = Ahead::of(view, reach);
+        let takes_it = |step: &&Move| step.targets.iter().any(|target| target.node == *machine.name);
+        let goes = ahead.moves.iter().find(takes_it).cloned();
         let stays = if goes.is_some() || !machine.is_managed() {
             Vec::new()
         } else {
-            stays(view, machine)
+            Holds::of(view, &ahead.refusals).stays(machine)
         };
         let is_held = stays
             .iter()
             .any(|stay| matches!(stay.class, Class::Held | Class::Waits));
+        let worth = is_held.then(|| ahead.worth(view, machine)).flatten();
         Self {
             node: NodeRow::of(view, machine),
             is_managed: machine.is_managed(),
             came: came(machine),
             goes,
             if_removed: if_removed.filter(|_| machine.is_managed()),
-            lifting_usd_mo: saving.filter(|_| is_held).map(Dollars::monthly),
+            lifting_usd_mo: worth.map(Dollars::monthly),
             stays,
             pods: pods(machine),
         }
     }
-}
-
-fn stays(view: &View<'_>, machine: &Machine<'_>) -> Vec<Stay> {
-    let (snapshot, _) = disruption::paused(view.snapshot, view.now);
-    let refusals = surveyed(&snapshot, &facts(view), &Options::default(), view.now);
-    Holds::of(view, &refusals).stays(machine)
 }
 
 fn came(machine: &Machine<'_>) -> Came {

@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::{
     fault::{Fault, Place},
+    list,
     parse::Reading,
 };
 
@@ -20,6 +21,9 @@ pub(super) fn split(source: &str, text: &str, reading: &mut Reading) {
 }
 
 fn split_json(source: &str, text: &str, reading: &mut Reading) {
+    if let Some(read) = list::json(text) {
+        return reading.take(read);
+    }
     let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     for (number, value) in (1..).zip(values) {
         let mut place = Place {
@@ -28,7 +32,14 @@ fn split_json(source: &str, text: &str, reading: &mut Reading) {
             ..Place::default()
         };
         match value {
-            Ok(json) => reading.document(&place, json.get()),
+            Ok(json) => {
+                // One document of several, such as a page of a long list.
+                let is_part = json.get().len() < text.trim().len();
+                match is_part.then(|| list::json(json.get())).flatten() {
+                    Some(read) => reading.take(read),
+                    None => reading.document(&place, json.get()),
+                }
+            }
             Err(error) => {
                 // YAML may begin with a brace too, as a flow mapping; whole JSON documents were not read as one.
                 if number == 1 && !is_truncated(&error) && yaml_to_json(text).is_ok() {
@@ -61,6 +72,10 @@ fn split_yaml(source: &str, text: &str, reading: &mut Reading) {
             continue;
         }
         number += 1;
+        if let Some(read) = list::yaml(chunk, |text| yaml_to_value(text).ok()) {
+            reading.take(read);
+            continue;
+        }
         let mut place = Place {
             source: source.into(),
             document: Some(number),
@@ -114,8 +129,11 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn yaml_to_json(text: &str) -> Result<String, serde_saphyr::Error> {
-    let value: serde_json::Value = serde_saphyr::from_str_with_options(text, yaml_options())?;
-    Ok(value.to_string())
+    yaml_to_value(text).map(|value| value.to_string())
+}
+
+fn yaml_to_value(text: &str) -> Result<serde_json::Value, serde_saphyr::Error> {
+    serde_saphyr::from_str_with_options(text, yaml_options())
 }
 
 /// The parser's guards against hostile documents, with room for a large cluster: depth and aliases stay bounded, size is

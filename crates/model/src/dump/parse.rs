@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     Mode, Options, Report,
     fault::{Fault, Faults, ObjectLabel, Place},
+    list::Read,
 };
 use crate::{
     object::{InstanceTypeName, List, NodePoolName, Text},
@@ -30,7 +31,6 @@ pub(super) struct Reading {
     pub(super) report: Report,
     draft: Draft,
     pool: Sharing,
-    seen: HashSet<(String, String, String, String)>,
     frame: Option<Frame>,
 }
 
@@ -89,6 +89,17 @@ type Variants = std::collections::BTreeMap<NodePoolName, Vec<Arc<CatalogType>>>;
 impl Reading {
     pub(super) fn fault(&mut self, fault: Fault) {
         self.report.faults.push(fault);
+    }
+
+    /// Takes what was read elsewhere.
+    pub(super) fn take(&mut self, read: Read) {
+        self.report.objects += read.objects;
+        for (kind, count) in read.skipped {
+            *self.report.skipped.entry(kind).or_default() += count;
+        }
+        for draft in read.drafts {
+            self.draft.append(draft);
+        }
     }
 
     /// Reads one document.
@@ -178,12 +189,6 @@ impl Reading {
             return;
         }
         self.report.objects += 1;
-        if !self
-            .seen
-            .insert((api_version.into(), label.kind, label.namespace, label.name))
-        {
-            self.report.repeated += 1;
-        }
     }
 
     fn nameless(&mut self, place: &Place, label: ObjectLabel) {
@@ -338,8 +343,10 @@ impl Reading {
             origin: String::new(),
         };
         let title = frame.title.unwrap_or_else(untitled);
+        let objects = self.draft.finish();
+        self.report.repeated = self.report.objects.saturating_sub(objects.len());
         Ok((
-            Snapshot::new(title, frame.settings, self.draft.finish(), frame.catalog),
+            Snapshot::new(title, frame.settings, objects, frame.catalog),
             self.report,
         ))
     }

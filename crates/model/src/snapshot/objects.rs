@@ -2,11 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::{
+    Deserialize,
+    de::{IgnoredAny, MapAccess, value::MapAccessDeserializer},
+};
+
 use super::Table;
 use crate::{
     digest::of_version,
     object::{
-        CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
+        CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Metadata, Namespace, Node, NodeClaim, NodeClass,
         NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
         PodDisruptionBudget, PodTemplate, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
         ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
@@ -59,6 +64,38 @@ macro_rules! kinds {
                     });
                 })*
                 kind.ends_with("NodeClass").then_some(Self::read_node_class as ReadInto)
+            }
+
+            /// Reads an object of which the fields that say what it is are read already; false for kinds no decision reads.
+            pub(crate) fn take<'de, A: MapAccess<'de>>(
+                &mut self,
+                what: TypeMeta<'_>,
+                mut fields: A,
+                pool: &mut Sharing,
+            ) -> Result<bool, A::Error> {
+                let TypeMeta { api_version, kind } = what;
+                $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
+                    let mut object = $kind::deserialize(MapAccessDeserializer::new(fields))?;
+                    named(object.metadata())?;
+                    object.share(pool);
+                    pool.release_when_grown();
+                    self.$field.push(Arc::new(object));
+                    return Ok(true);
+                })*
+                if !kind.ends_with("NodeClass") {
+                    while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                    return Ok(false);
+                }
+                let class = NodeClass::deserialize(MapAccessDeserializer::new(fields))?;
+                named(&class.metadata)?;
+                self.add_class(class, what, pool);
+                Ok(true)
+            }
+
+            /// Takes what was read after it.
+            pub(crate) fn append(&mut self, mut later: Self) {
+                $(self.$field.append(&mut later.$field);)*
+                self.node_classes.append(&mut later.node_classes);
             }
 
             /// Reads an object again for the path to what is wrong with it.
@@ -169,6 +206,14 @@ kinds! {
     resource_claim_templates: ResourceClaimTemplate,
 }
 
+/// What has no name is nobody.
+fn named<E: serde::de::Error>(metadata: &Metadata) -> Result<(), E> {
+    if metadata.name.is_empty() {
+        return Err(E::missing_field("metadata.name"));
+    }
+    Ok(())
+}
+
 fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::wrapping_add)
 }
@@ -183,10 +228,14 @@ fn explain<T: serde::de::DeserializeOwned>(json: &str) -> Option<Explained> {
 impl Draft {
     /// Items of a list need not say what they are, but a node class must remember it.
     fn read_node_class(&mut self, what: &TypeMeta<'_>, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
-        let mut class: NodeClass = serde_json::from_str(json)?;
+        let class: NodeClass = serde_json::from_str(json)?;
+        self.add_class(class, *what, pool);
+        Ok(())
+    }
+
+    fn add_class(&mut self, mut class: NodeClass, what: TypeMeta<'_>, pool: &mut Sharing) {
         (class.api_version, class.kind) = (what.api_version.into(), what.kind.into());
         class.share(pool);
         self.node_classes.insert(class.reference(), Arc::new(class));
-        Ok(())
     }
 }

@@ -1,4 +1,11 @@
 //! Which changes could help with a condition? A fixed list per kind of condition; whether one does help, a run decides.
+//!
+//! The smallest comes first: the one that changes least of what somebody meant. Weights say so, in this order:
+//! - below 5, a slip is mended: a value that no node has becomes the one that was meant;
+//! - 5 to 9, an amount or a switch that guards everybody gives way: a limit is raised, nobody is placed otherwise than meant;
+//! - 10 to 19, the pod asks for a little else: a toleration, less of a resource, a wider skew;
+//! - 20 to 29, the pod gives up a wish of its own;
+//! - from 30 on, a NodePool or a setting becomes another one for everybody.
 
 mod pods;
 mod pools;

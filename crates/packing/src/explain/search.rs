@@ -136,6 +136,11 @@ impl<'a> Search<'a> {
         };
         let candidates = match &stage.constraint {
             Constraint::Limit { resource, used, .. } => self.limits(base, pool, resource, *used),
+            Constraint::Resource { .. } => {
+                let mut found = self.narrowing(base, pool, funnel);
+                found.extend(candidate::candidates(pod, pool, base.settings(), funnel));
+                found
+            }
             _ => candidate::candidates(pod, pool, base.settings(), funnel),
         };
         candidates
@@ -214,6 +219,22 @@ impl<'a> Search<'a> {
                 }
             }
         }
+    }
+
+    /// Limits that left no type as large as the pod: each is in its way as much as what the types left lack.
+    fn narrowing(&mut self, base: &Snapshot, pool: &NodePool, funnel: &PoolFunnel) -> Vec<Candidate> {
+        let stages = funnel.stages.windows(2).filter_map(|pair| match pair {
+            [before, after] if after.remaining < before.remaining => match &after.constraint {
+                Constraint::Limit { resource, used, .. } => Some((resource.clone(), *used)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let limits: Vec<_> = stages.collect();
+        let raised = limits
+            .into_iter()
+            .flat_map(|(resource, used)| self.limits(base, pool, &resource, used));
+        raised.filter(|candidate| candidate.change.new.is_some()).collect()
     }
 
     /// A limit that leaves room: for one more node of the smallest type that would do, or for all that the plan lacks.

@@ -310,6 +310,45 @@ fn a_limit_that_other_pods_use_up_crowds_the_pod_out() {
 }
 
 #[test]
+fn a_limit_is_raised_before_a_pod_is_let_in_where_others_are_fenced() {
+    let fenced = node_pool(
+        "q",
+        json!({ "spec": { "template": { "spec": { "taints": [{ "key": "team", "value": "ml", "effect": "NoSchedule" }] } } } }),
+    );
+    let limited = pool(json!({ "limits": { "cpu": "1" } }));
+    let explanation = Case::new(vec![limited, fenced, pod(json!({}))]).explained();
+    let texts: Vec<_> = explanation
+        .fixes
+        .iter()
+        .map(|fix| fix.changes[0].text.as_str())
+        .collect();
+    let expected = [
+        "NodePool p: raise limits.cpu from 1 to 2",
+        "pod: tolerate team=ml:NoSchedule",
+    ];
+    assert_eq!(
+        texts[..2],
+        expected,
+        "what guards everybody gives way before a fence does"
+    );
+}
+
+#[test]
+fn a_limit_that_leaves_only_types_too_small_is_raised() {
+    let objects = vec![
+        pool(json!({ "limits": { "cpu": "4" } })),
+        pod(json!({ "containers": asking("4") })),
+    ];
+    let explanation = Case::new(objects).explained();
+    assert_eq!(
+        first_fix(&explanation),
+        ["NodePool p: raise limits.cpu from 4 to 8"],
+        "{:#?}",
+        explanation.pools
+    );
+}
+
+#[test]
 fn a_limit_on_nodes_is_raised_by_one() {
     let node = object(
         "v1",

@@ -57,6 +57,35 @@ pub struct Whereabouts {
     pub context: Option<String>,
 }
 
+/// Where a pod finds who signs the API server's certificate.
+const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+
+/// Who signs the API server's certificate, as nodes are told: the base64 of the very bytes that this process trusts.
+/// None where they cannot be told.
+pub fn certificate_authority() -> Option<String> {
+    let of_kubeconfig = || {
+        let config = Kubeconfig::read().ok()?;
+        let current = config.current_context.as_ref()?;
+        let context = config
+            .contexts
+            .iter()
+            .find(|it| it.name == *current)?
+            .context
+            .as_ref()?;
+        let cluster = config.clusters.iter().find(|it| it.name == context.cluster)?;
+        let cluster = cluster.cluster.as_ref()?;
+        let data = cluster.certificate_authority_data.clone();
+        data.or_else(|| read_authority(cluster.certificate_authority.as_ref()?))
+    };
+    of_kubeconfig().or_else(|| read_authority(POD_AUTHORITY))
+}
+
+fn read_authority(path: &str) -> Option<String> {
+    use base64::Engine;
+    let bytes = std::fs::read(path).ok()?;
+    Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
 /// A client of the API server that a kubeconfig names: the given one, else that of the environment (`KUBECONFIG`, the
 /// home directory), else the cluster we run in. Nothing is asked yet. To be called in the runtime that will use it.
 pub async fn connect(kubeconfig: Option<PathBuf>, options: Options) -> Result<Api, ConnectError> {

@@ -64,6 +64,9 @@ pub enum SettingsError {
         /// What it must be.
         must: &'static str,
     },
+    /// A setting of a provider that cannot be. Upstream's words.
+    #[error("validating options, {0}")]
+    Provider(String),
     /// Feature gates that cannot be read.
     #[error("parsing feature gates, {0}")]
     FeatureGates(String),

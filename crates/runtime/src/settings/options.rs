@@ -5,7 +5,7 @@ use std::{fmt::Write, time::Duration};
 use model::snapshot::{MinValuesPolicy, PreferencePolicy};
 
 use super::{
-    Consolidation, MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config,
+    Cloud, Consolidation, MetricsProfile, Notice, Packing, Settings, SettingsError, Steering, gates, scheduler_config,
 };
 
 /// One option.
@@ -22,6 +22,7 @@ pub(super) enum Kind {
     /// Refuses numbers outside its range by saying what they must be.
     Number(fn(&mut Settings, i64) -> Result<(), &'static str>),
     Span(fn(&mut Settings) -> &mut Duration),
+    Fraction(fn(&mut Settings) -> &mut f64),
     Text(fn(&mut Settings, &str)),
     /// Refuses what is not one of the choices.
     Choice(&'static [&'static str], fn(&mut Settings, &str)),
@@ -31,7 +32,7 @@ pub(super) enum Kind {
 
 macro_rules! options {
     ($($flag:literal $variable:literal $kind:expr, $help:literal;)*) => {
-        /// Every option, in upstream's order, then kwok's, then ours.
+        /// Every option, in upstream's order, then kwok's, then AWS', then ours.
         pub(super) const ALL: &[Opt] = &[$(Opt { flag: $flag, variable: $variable, kind: $kind, help: $help },)*];
     };
 }
@@ -62,6 +63,20 @@ options! {
     "feature-gates" "FEATURE_GATES" Kind::Document(|settings, text| { settings.decisions.feature_gates = gates::parse(text).map_err(SettingsError::FeatureGates)?; Ok(()) }), "Optional features, as A=true,B=false.";
     "scheduler-config" "SCHEDULER_CONFIG" Kind::Document(|settings, text| { settings.decisions.default_constraints = scheduler_config::parse(text).map_err(SettingsError::SchedulerConfig)?; Ok(()) }), "YAML or JSON: podTopologySpread.defaultConstraints of the cluster's scheduler.";
     "instance-types-file-path" "INSTANCE_TYPES_FILE_PATH" Kind::Text(|settings, path| path.clone_into(&mut settings.instance_types_file_path)), "kwok: a file of instance types instead of the built-in ones.";
+    "cluster-ca-bundle" "CLUSTER_CA_BUNDLE" Kind::Text(|settings, bundle| bundle.clone_into(&mut settings.aws.cluster_ca_bundle)), "aws: who signs the API server's certificate, in base64, for nodes to trust. Default: as this process was told.";
+    "cluster-name" "CLUSTER_NAME" Kind::Text(|settings, name| name.clone_into(&mut settings.aws.cluster_name)), "aws: the name of the EKS cluster. Required.";
+    "cluster-endpoint" "CLUSTER_ENDPOINT" Kind::Text(|settings, url| url.clone_into(&mut settings.aws.cluster_endpoint)), "aws: the API server's URL for nodes. Default: EKS is asked.";
+    "isolated-vpc" "ISOLATED_VPC" Kind::Switch(|settings| &mut settings.aws.isolated_vpc), "aws: only services with a VPC endpoint can be reached; on-demand prices are the built-in ones. Default false.";
+    "eks-control-plane" "EKS_CONTROL_PLANE" Kind::Switch(|settings| &mut settings.aws.eks_control_plane), "aws: EKS runs the control plane and knows its version. Default false.";
+    "vm-memory-overhead-percent" "VM_MEMORY_OVERHEAD_PERCENT" Kind::Fraction(|settings| &mut settings.aws.vm_memory_overhead_percent), "aws: the part of memory that the hypervisor takes, until a node has shown it. Default 0.075.";
+    "interruption-queue" "INTERRUPTION_QUEUE" Kind::Text(|settings, name| name.clone_into(&mut settings.aws.interruption_queue)), "aws: the name of the SQS queue of interruptions. Default none.";
+    "reserved-enis" "RESERVED_ENIS" Kind::Number(|settings, number| { settings.aws.reserved_enis = number; Ok(()) }), "aws: network interfaces that pods do not get. Default 0.";
+    "disable-dry-run" "DISABLE_DRY_RUN" Kind::Switch(|settings| &mut settings.aws.disable_dry_run), "aws: node classes are not tried by dry runs. Default false.";
+    "enable-zonal-shift" "ENABLE_ZONAL_SHIFT" Kind::Switch(|settings| &mut settings.aws.enable_zonal_shift), "aws: zones that ARC shifted away from are avoided. Default false.";
+    "ami-refresh-interval" "AMI_REFRESH_INTERVAL" Kind::Span(|settings| &mut settings.aws.ami_refresh_interval), "aws: how long images are remembered, 1m or more. Default 1m.";
+    "subnet-refresh-interval" "SUBNET_REFRESH_INTERVAL" Kind::Span(|settings| &mut settings.aws.subnet_refresh_interval), "aws: how long subnets are remembered, 1m or more. Default 1m.";
+    "aws-feature-gates" "AWS_FEATURE_GATES" Kind::Text(|_, _| {}), "aws: accepted, without effect: NodeClassCEL is not released upstream.";
+    "cloud" "CLOUD" Kind::Choice(&["auto", "aws", "kwok"], |settings, cloud| settings.cloud = match cloud { "aws" => Cloud::Aws, "kwok" => Cloud::Kwok, _ => Cloud::Auto }), "Whose machines: aws, kwok, or auto: aws where --cluster-name is set and this build has it, else kwok. Default auto.";
     "metrics-profile" "METRICS_PROFILE" Kind::Choice(&["minimal", "standard", "full"], |settings, profile| settings.metrics_profile = match profile { "minimal" => MetricsProfile::Minimal, "full" => MetricsProfile::Full, _ => MetricsProfile::Standard }), "How many metrics are shown: minimal, standard (upstream's) or full. Default standard.";
     "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "release" => Steering::Release, "pin" => Steering::Pin, _ => Steering::Nominate }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default nominate.";
     "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";
@@ -70,6 +85,7 @@ options! {
     "decision-records" "DECISION_RECORDS" Kind::Switch(|settings| &mut settings.decision_records), "Keep a record of every act and refusal, in the ConfigMaps dovetail-decisions-0 to -9 beside the Lease. Default true.";
     "decisions-file" "DECISIONS_FILE" Kind::Text(|settings, path| path.clone_into(&mut settings.decisions_file)), "A file that holds the decision records as well, one a line. Default none.";
     "flight-recorder" "FLIGHT_RECORDER" Kind::Text(|settings, path| path.clone_into(&mut settings.flight_recorder)), "A directory in which the inputs of the decisions of the last 24 hours are kept, for dovetail replay. Default none.";
+    "page-port" "PAGE_PORT" Kind::Number(|settings, port| to_port(&mut settings.page_port, port)), "The port of the page, which asks for a token of the cluster. Default 0: there is none.";
 }
 
 impl Opt {
@@ -92,6 +108,7 @@ impl Opt {
                 set(settings, number).map_err(|must| self.out_of_range(value, must))?;
             }
             Kind::Span(span) => *span(settings) = go_span(value).ok_or_else(|| invalid("parse error"))?,
+            Kind::Fraction(fraction) => *fraction(settings) = value.parse().map_err(|_| invalid("parse error"))?,
             Kind::Text(set) => set(settings, value),
             Kind::Choice(choices, set) => self.choose(settings, value, choices, set)?,
             Kind::Document(set) => set(settings, value)?,
@@ -128,6 +145,10 @@ impl Opt {
                         format!("{:?}", span(settings)),
                     )));
                 }
+            },
+            Kind::Fraction(fraction) => match value.parse() {
+                Ok(number) => *fraction(settings) = number,
+                Err(_) => return Ok(Some(notice("a number", fraction(settings).to_string()))),
             },
             Kind::Text(set) => set(settings, value),
             Kind::Choice(choices, set) => self.choose(settings, value, choices, set)?,

@@ -40,7 +40,10 @@ fn nothing_given_is_upstreams_defaults() {
 #[test]
 fn variables_of_other_providers_are_not_ours_to_judge() {
     assert_eq!(
-        settings(&[], &[("CLUSTER_NAME", "prod"), ("SYSTEM_NAMESPACE", "kube-system")]),
+        settings(
+            &[],
+            &[("ARM_SUBSCRIPTION_ID", "1"), ("SYSTEM_NAMESPACE", "kube-system")]
+        ),
         Settings::default()
     );
 }
@@ -92,6 +95,22 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         decision_records: false,
         decisions_file: "decisions.jsonl".to_owned(),
         flight_recorder: "flight".to_owned(),
+        page_port: 8082,
+        cloud: Cloud::Aws,
+        aws: AwsSettings {
+            cluster_name: "prod".to_owned(),
+            cluster_endpoint: "https://abc.eks.amazonaws.com".to_owned(),
+            cluster_ca_bundle: "LS0t".to_owned(),
+            isolated_vpc: true,
+            eks_control_plane: true,
+            vm_memory_overhead_percent: 0.1,
+            interruption_queue: "queue".to_owned(),
+            reserved_enis: 1,
+            disable_dry_run: true,
+            enable_zonal_shift: true,
+            ami_refresh_interval: Duration::from_mins(5),
+            subnet_refresh_interval: Duration::from_mins(2),
+        },
     };
     let constraints = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#;
     let values = [
@@ -128,6 +147,21 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         ("decision-records", "false"),
         ("decisions-file", "decisions.jsonl"),
         ("flight-recorder", "flight"),
+        ("page-port", "8082"),
+        ("cluster-ca-bundle", "LS0t"),
+        ("cluster-name", "prod"),
+        ("cluster-endpoint", "https://abc.eks.amazonaws.com"),
+        ("isolated-vpc", "true"),
+        ("eks-control-plane", "true"),
+        ("vm-memory-overhead-percent", "0.1"),
+        ("interruption-queue", "queue"),
+        ("reserved-enis", "1"),
+        ("disable-dry-run", "true"),
+        ("enable-zonal-shift", "true"),
+        ("ami-refresh-interval", "5m"),
+        ("subnet-refresh-interval", "2m"),
+        ("aws-feature-gates", "NodeClassCEL=false"),
+        ("cloud", "aws"),
     ];
     let flags: Vec<String> = values.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();

@@ -53,7 +53,7 @@ impl Pools<'_> {
         };
         let value = new.map_or(Value::Null, |new| new.to_string().into());
         let field = Field {
-            weight: 30,
+            weight: if new.is_some() { 6 } else { 37 },
             path: format!("spec.limits.{resource}"),
             old: Some(old.to_string()),
             new: new.map(|new| new.to_string()),

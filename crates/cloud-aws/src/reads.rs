@@ -1,0 +1,159 @@
+//! The read side as a whole: what the launch side and the provider ask it.
+
+use std::sync::Arc;
+
+use api::aws::EC2NodeClass;
+use async_trait::async_trait;
+use cloud::CloudError;
+use model::snapshot::CatalogType;
+use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
+
+use crate::{
+    Clients, Failure,
+    border::{ClusterFacts, PlacementGroupFacts, Reads, ReservationNote, Shortage, SubnetFacts, TypeFacts},
+    cluster::Cluster,
+    node_class::{capacity::Capacity, images::Images, instance_profiles::InstanceProfiles, networks::Networks},
+    objects::Objects,
+    offers::Offers,
+};
+
+/// What the read side is made of.
+pub struct Parts {
+    /// The API server.
+    pub api: Api,
+    /// AWS.
+    pub clients: Clients,
+    /// The time.
+    pub clock: Clock,
+    /// How to run.
+    pub settings: Arc<Settings>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Who takes events.
+    pub recorder: Recorder,
+    /// For names.
+    pub random: Random,
+}
+
+/// The read side.
+pub struct ReadSide {
+    pub(crate) clock: Clock,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) recorder: Recorder,
+    pub(crate) objects: Objects,
+    pub(crate) cluster: Cluster,
+    pub(crate) networks: Networks,
+    pub(crate) images: Images,
+    pub(crate) capacity: Capacity,
+    pub(crate) profiles: InstanceProfiles,
+    pub(crate) offers: Offers,
+}
+
+impl ReadSide {
+    /// Connects: the cluster is known, EC2 answers, types and their zones are read. What fails here will not mend itself.
+    pub async fn connect(parts: Parts) -> Result<Self, CloudError> {
+        let Parts {
+            api,
+            clients,
+            clock,
+            settings,
+            metrics,
+            recorder,
+            random,
+        } = parts;
+        let aws = &settings.aws;
+        if aws.cluster_name.is_empty() {
+            return Err(CloudError::Other(
+                "missing field, cluster-name: set --cluster-name or CLUSTER_NAME".to_owned(),
+            ));
+        }
+        check_connectivity(&clients).await?;
+        let cluster = Cluster::connect(&api, &clients, aws).await?;
+        let offers = Offers::new(
+            clients.clone(),
+            clock.clone(),
+            Arc::clone(&settings),
+            Arc::clone(&metrics),
+        );
+        let offers = offers.map_err(|damaged| CloudError::Other(damaged.to_string()))?;
+        let discovered = offers.discover().await;
+        discovered.map_err(|failure| CloudError::Other(format!("describing instance types, {failure}")))?;
+        Ok(Self {
+            objects: Objects::new(api),
+            cluster,
+            networks: Networks::new(clients.ec2.clone(), &clock, aws.subnet_refresh_interval),
+            images: Images::new(&clients, &clock, aws.ami_refresh_interval),
+            capacity: Capacity::new(clients.ec2.clone(), &clock),
+            profiles: InstanceProfiles::new(&clients, &clock, &aws.cluster_name, random),
+            offers,
+            clock,
+            settings,
+            metrics,
+            recorder,
+        })
+    }
+
+    /// What can be launched.
+    pub fn offers(&self) -> &Offers {
+        &self.offers
+    }
+}
+
+/// A dry run of a question that everybody may ask.
+async fn check_connectivity(clients: &Clients) -> Result<(), CloudError> {
+    match clients.ec2.describe_instance_types().dry_run(true).send().await {
+        Ok(_) => Ok(()),
+        Err(error) => match Failure::of(&error) {
+            failure if failure.is_dry_run_success() => Ok(()),
+            failure => Err(CloudError::Other(format!(
+                "ec2 api connectivity check failed, {failure}"
+            ))),
+        },
+    }
+}
+
+#[async_trait]
+impl Reads for ReadSide {
+    async fn node_class(&self, name: &str) -> Result<Option<Arc<EC2NodeClass>>, CloudError> {
+        let class = self.objects.class(name).await;
+        class.map_err(|error| CloudError::Other(format!("resolving node class {name}, {error}")))
+    }
+
+    async fn instance_types(&self, class: &EC2NodeClass) -> Result<Vec<Arc<CatalogType>>, CloudError> {
+        let group = self.capacity.last_placement_group(class).await;
+        self.offers.types(class, group.as_ref())
+    }
+
+    fn type_facts(&self, name: &str) -> Option<Arc<TypeFacts>> {
+        self.offers.facts(name)
+    }
+
+    async fn subnets(&self, class: &EC2NodeClass) -> Result<Vec<SubnetFacts>, CloudError> {
+        let found = self.networks.subnets(&class.spec.subnet_selector_terms).await;
+        let found = found.map_err(|failure| CloudError::Create {
+            reason: "SubnetResolutionFailed".to_owned(),
+            message: format!("getting subnets, {failure}"),
+        })?;
+        let status = class.status.as_ref();
+        let is_resolved =
+            |it: &SubnetFacts| status.is_some_and(|all| all.subnets.iter().any(|known| known.id == it.id));
+        Ok(found.into_iter().filter(is_resolved).collect())
+    }
+
+    async fn placement_group(&self, class: &EC2NodeClass) -> Result<Option<PlacementGroupFacts>, CloudError> {
+        Ok(self.capacity.last_placement_group(class).await)
+    }
+
+    async fn cluster(&self) -> Result<Arc<ClusterFacts>, CloudError> {
+        Ok(self.cluster.facts())
+    }
+
+    fn mark_unavailable(&self, shortage: &Shortage) {
+        self.offers.mark_unavailable(shortage);
+    }
+
+    fn note_reservation(&self, id: &str, note: ReservationNote) {
+        self.offers.note_reservation(id, note);
+    }
+}
