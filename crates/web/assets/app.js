@@ -45,6 +45,10 @@ function schedule() {
   dirty.due = true;
   requestAnimationFrame(paint);
 }
+/** Paints now what is due: the next key means what is on the screen after the last one. */
+function catchUp() {
+  if (dirty.due) paint();
+}
 function repaint() {
   dirty.main = true;
   schedule();
@@ -340,8 +344,11 @@ document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && !['radio', 'range'].includes(e.target.type);
   if (typing || $('keys').open || $('login').open) return;
+  catchUp();
   if (/^[1-6]$/.test(e.key)) {
     go(VIEWS[Number(e.key) - 1][0]);
+    // The browser tells of the new address later than the next key of a quick hand.
+    route();
     $('main').focus({ preventScroll: true });
   } else if (e.key === '/') {
     e.preventDefault();
