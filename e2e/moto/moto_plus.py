@@ -8,7 +8,9 @@ Control plane (no extra protocol): plain SSM parameters, readable/writable with 
         "code":"InsufficientInstanceCapacity","message":"no capacity","times":1}]
   /moto-control/api-errors    JSON {"RunInstances":{"code":"UnauthorizedOperation","message":"..","times":1}}
   /moto-control/fleet-fault   JSON {"mode":"lost","times":3}: the machine is launched and the answer is an HTTP 500;
-                              {"mode":"refused","times":1}: it is launched and the answer is a refusal
+                              {"mode":"refused","times":1}: it is launched and the answer is a refusal;
+                              {"mode":"hold-before"}, {"mode":"hold-after"}: the request waits, before or after the
+                              machine is launched, for as long as this is the fault
   /moto-control/hide-new      JSON true: machines launched from now on are hidden from DescribeInstances while it is true
   /moto-control/aws-params    JSON {"/aws/service/...":"ami-..."}   (moto refuses PutParameter under /aws)
   /moto-control/prices        JSON {"m5.large":0.096}  served by pricing GetProducts (read from the region
@@ -17,16 +19,21 @@ Control plane (no extra protocol): plain SSM parameters, readable/writable with 
   /moto-control/capacity-reservations, /moto-control/placement-groups
                               JSON lists in DescribeX response shape
   /moto-control/instance-status   JSON {"i-..":{"InstanceStatus":{...},"SystemStatus":{...},"Events":[...]}}
+GET /double/REGION            JSON: what there is in the region (instances, launch templates, instance profiles), how often
+                              CreateFleet was asked for and how many of these requests are held, messages of queues
 Images: RegisterImage here honours Architecture, TagSpecifications(image) and, through the Description text
   "deprecated=<iso>;created=<iso>", the two dates DescribeImages returns.
 """
-import datetime, fnmatch, json, sys, threading
+import collections, datetime, fnmatch, json, sys, threading, time
 from moto.core.responses import ActionResult, BaseResponse
 from moto.core.exceptions import ServiceException
 from moto.ec2.responses import EC2Response
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.iam.models import iam_backends
+from moto.sqs.models import sqs_backends
 from moto.ssm.models import ssm_backends, ParameterDict, Parameter
 
 LOCK = threading.Lock()
@@ -95,28 +102,49 @@ def fleet_errors(self, cfgs, ct):
 
 ANSWERED = {}      # account, region, client token -> (contents, answer)
 HIDDEN = set()     # instances that reads do not show while hide-new is true
+BOOTED = {}        # instance -> what it has of the launch template it was launched from
+FLEETS = collections.Counter()   # region -> requests for a fleet; (region, "held") -> those that are held
+LAUNCHING = threading.Lock()     # the same token twice at a time is one launch
 
 
 def create_fleet(self):
+    if str(self._get_param("DryRun")).lower() != "true":
+        FLEETS[self.region] += 1
     maybe_fail(self, "CreateFleet")
     self.error_on_dryrun()
+    hold(self, "hold-before")
     token = self._get_param("ClientToken")
     key = (self.current_account, self.region, token)
     contents = json.dumps({k: self._get_param(k) for k in ("LaunchTemplateConfigs", "TargetCapacitySpecification",
                            "SpotOptions", "OnDemandOptions", "TagSpecifications", "Context")}, sort_keys=True, default=str)
-    with LOCK:
+    with LAUNCHING:
         known = ANSWERED.get(key) if token else None
-    if known and known[0] != contents:
-        raise EC2ClientError("IdempotentParameterMismatch", "The client token was used before with other parameters")
-    answer = known[1] if known else launch_fleet(self)
-    with LOCK:
+        if known and known[0] != contents:
+            raise EC2ClientError("IdempotentParameterMismatch", "The client token was used before with other parameters")
+        answer = known[1] if known else launch_fleet(self)
         ANSWERED[key] = (contents, answer)
+    hold(self, "hold-after")
     fault = control(self.current_account, self.region, "fleet-fault", None)
-    if fault and spend(fault):
+    if fault and not fault["mode"].startswith("hold") and spend(fault):
         if fault["mode"] == "lost":
             raise LostAnswer("InternalError", "the answer was lost")
         raise EC2ClientError("InvalidParameterValue", "refused after it was done")
     return ActionResult(answer)
+
+
+def hold(self, mode):
+    """Waits while this is the fault. Whoever asked may be gone by then; the request is carried out all the same."""
+    def is_held():
+        return (control(self.current_account, self.region, "fleet-fault", None) or {}).get("mode") == mode
+    if not is_held():
+        return
+    key = (self.region, "held")
+    with LOCK:
+        FLEETS[key] += 1
+    while is_held():
+        time.sleep(0.02)
+    with LOCK:
+        FLEETS[key] -= 1
 
 
 class LostAnswer(EC2ClientError):
@@ -153,6 +181,8 @@ def launch_fleet(self):
     sgs = [self.ec2_backend.get_security_group_from_id(g) for g in groups]
     insts = [(x["instance"], None) for x in fleet.on_demand_instances] + [(x.instance, x.id) for x in fleet.spot_requests]
     for inst, sir in insts:
+        BOOTED[inst.id] = {"template": lt.name, "user_data": data["UserData"].decode() if data.get("UserData") else "",
+                           "profile": (data.get("IamInstanceProfile") or {}).get("Name", "")}
         if sgs:
             inst.security_groups = sgs
             for nic in inst.nics.values():
@@ -311,12 +341,43 @@ def list_instance_profiles(self):
 IamResponse.list_instance_profiles = list_instance_profiles
 
 
+# ---- what there is, as a test sees it: without the API's errors, delays and hidden machines
+def view(region, acct="123456789012"):
+    ec2 = ec2_backends[acct][region]
+    iam = iam_backends[acct]["aws"]
+    return {
+        "fleets": FLEETS[region], "held": FLEETS[(region, "held")],
+        "instances": [machine(i, dict(ec2.tags.get(i.id, {}))) for r in list(ec2.reservations.values()) for i in list(r.instances)],
+        "templates": [{"name": t.name, "tags": dict(ec2.tags.get(t.id, {}))} for t in list(ec2.launch_templates.values())],
+        "profiles": [{"name": p.name, "path": p.path, "roles": [r.name for r in p.roles]}
+                     for p in list(iam.instance_profiles.values())],
+        "messages": {q.name: len(q._messages) for q in list(sqs_backends[acct][region].queues.values())},
+    }
+
+
+def machine(i, tags):
+    facts = INSTANCE_TYPES.get(i.instance_type, {})
+    return {
+        "id": i.id, "state": i._state.name, "type": i.instance_type, "zone": i._placement.zone,
+        "spot": bool(getattr(i, "spot_instance_request_id", None)), "dns": i.private_dns_name or "",
+        "image": i.image_id, "tags": tags, **BOOTED.get(i.id, {"template": "", "user_data": "", "profile": ""}),
+        "vcpus": facts.get("VCpuInfo", {}).get("DefaultVCpus", 0),
+        "memory_mib": facts.get("MemoryInfo", {}).get("SizeInMiB", 0),
+        "arch": facts.get("ProcessorInfo", {}).get("SupportedArchitectures", [""])[0],
+    }
+
+
 # ---- pricing GetProducts as a WSGI layer (moto has no pricing service)
 class Extra:
     def __init__(self, app):
         self.app = app
 
     def __call__(self, environ, start):
+        path = environ.get("PATH_INFO", "")
+        if path.startswith("/double/"):
+            data = json.dumps(view(path.removeprefix("/double/"))).encode()
+            start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(data)))])
+            return [data]
         if environ.get("HTTP_X_AMZ_TARGET", "") == "AWSPriceListService.GetProducts":
             body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
             f = {x["Field"]: x["Value"] for x in body.get("Filters", [])}

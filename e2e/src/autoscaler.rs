@@ -24,22 +24,35 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
 
-/// Our binary, built from this source.
+/// Our binary, built from this source, with every cloud, as it is released.
 pub fn binary() -> Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
     built.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
+/// As `cargo test --workspace` selects features, so that all but the binary itself is what the tests were built of: a plain
+/// `cargo build` would build k8s-openapi and the SDK of AWS a second time. A test of the package brings its binary along.
+const BUILD: [&str; 8] = [
+    "test",
+    "--quiet",
+    "--no-run",
+    "--locked",
+    "--workspace",
+    "--features=dovetail/aws",
+    "--test",
+    "words",
+];
+
 fn build() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.parent().and_then(Path::parent).context("a test lies in target")?;
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--package", "dovetail"])
+        .args(BUILD)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()?;
     if !status.success() {
-        bail!("cargo build --package dovetail ended with {status}");
+        bail!("cargo {} ended with {status}", BUILD.join(" "));
     }
     Ok(folder.join("dovetail"))
 }
@@ -90,10 +103,19 @@ pub fn apply_role(client: &Client) -> Result<()> {
 
 /// Installs the role the product ships with, except for a verb on a resource.
 pub fn apply_role_without(client: &Client, verb: &str, resource: &str) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rbac.yaml");
+    apply_changed(client, "deploy/rbac.yaml", |object| revoke(object, verb, resource))
+}
+
+/// Installs the roles and bindings of a file of this repository.
+pub fn apply_manifest(client: &Client, file: &str) -> Result<()> {
+    apply_changed(client, file, |_| {})
+}
+
+fn apply_changed(client: &Client, file: &str, change: impl Fn(&mut Value)) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let yaml = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    for mut object in rig::manifest::documents("the role", &yaml)? {
-        revoke(&mut object, verb, resource);
+    for mut object in rig::manifest::documents(file, &yaml)? {
+        change(&mut object);
         let [kind, name, namespace] = ["/kind", "/metadata/name", "/metadata/namespace"]
             .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default());
         let collection = match kind {
@@ -266,12 +288,15 @@ fn ids(client: &Client, path: &str, pointer: &str) -> rig::Result<Vec<String>> {
 /// Waits until somebody leads, and returns who.
 pub fn await_leader(client: &Client) -> Result<String> {
     Ok(client.wait_for("a leader", LIMIT, |client| {
-        let lease = client.get(LEASE)?.unwrap_or_default();
-        Ok(match lease["spec"]["holderIdentity"].as_str() {
-            Some(holder) if !holder.is_empty() => Seen::Done(holder.to_owned()),
-            _ => Seen::NotYet("nobody holds the lease".to_owned()),
-        })
+        Ok(leader(client)?.map_or_else(|| Seen::NotYet("nobody holds the lease".to_owned()), Seen::Done))
     })?)
+}
+
+/// Who leads.
+pub fn leader(client: &Client) -> rig::Result<Option<String>> {
+    let lease = client.get(LEASE)?.unwrap_or_default();
+    let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+    Ok(Some(holder.to_owned()).filter(|holder| !holder.is_empty()))
 }
 
 /// A node class and a pool of kwok's Linux types.

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod autoscaler;
+pub mod aws;
 pub mod corpus;
 pub mod crd_set;
 pub mod difference;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result, io};
@@ -13,7 +14,7 @@ use crate::guard::Guard;
 use crate::{Deadline, Process, cache, ports};
 
 const SCRIPT: &str = include_str!("../../e2e/moto/moto_plus.py");
-const DRIVER: &str = include_str!("../../e2e/moto/driver.py");
+const SEED: &str = include_str!("../../e2e/moto/seed.py");
 const REQUIREMENTS: &str = include_str!("../../e2e/moto/requirements.txt");
 
 /// How long the server may take until it answers; it imports for seconds on a machine that does nothing else.
@@ -58,18 +59,18 @@ impl Moto {
         })
     }
 
-    /// Does something to it from outside, with `e2e/moto/driver.py`: what that prints.
-    pub fn drive(&self, region: &str, arguments: &[&str]) -> Result<serde_json::Value> {
-        let script = self.state.path().join("driver.py");
-        fs::write(&script, DRIVER).map_err(io("write", &script))?;
+    /// Makes what an account has before anybody launches (`e2e/moto/seed.py`), for a cluster of this name whose queue of
+    /// interruptions is called the same; says what was made. `release` is one of AL2023's images.
+    pub fn seed(&self, region: &str, cluster: &str, release: &str) -> Result<Value> {
+        let script = self.state.path().join("seed.py");
+        fs::write(&script, SEED).map_err(io("write", &script))?;
         let output = Command::new(environment()?)
             .arg(&script)
-            .args([&self.url, region])
-            .args(arguments)
+            .args([&self.url, region, cluster, cluster, release])
             .output();
         let output = output.map_err(io("run", &script))?;
         let failed = |stderr: String| Error::Python {
-            command: format!("driver.py {}", arguments.join(" ")),
+            command: format!("seed.py {region} {cluster}"),
             stderr,
         };
         if !output.status.success() {
@@ -78,10 +79,64 @@ impl Moto {
         serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
     }
 
+    /// Everything there is in a region, whatever the API says of it: see the head of `moto_plus.py`.
+    pub fn look(&self, region: &str) -> Result<Value> {
+        let url = format!("{}/double/{region}", self.url);
+        read("GET", &url, ureq::get(&url).call())
+    }
+
+    /// Tells it what goes wrong from now on, or no longer: see the head of `moto_plus.py`.
+    pub fn control(&self, region: &str, what: &str, value: &Value) -> Result<()> {
+        let name = format!("/moto-control/{what}");
+        let body =
+            json!({"Name": name, "Value": value.to_string(), "Type": "String", "Overwrite": true, "Tier": "Advanced"});
+        self.call(region, "ssm", "AmazonSSM.PutParameter", &body).map(drop)
+    }
+
+    /// Puts an event on the bus, from where rules take it to the queue, as AWS does.
+    pub fn emit(&self, region: &str, source: &str, kind: &str, detail: &Value) -> Result<()> {
+        let entry = json!({
+            "Source": source, "DetailType": kind, "Detail": detail.to_string(), "EventBusName": "default",
+        });
+        let entries = json!({"Entries": [entry]});
+        self.call(region, "events", "AWSEvents.PutEvents", &entries).map(drop)
+    }
+
+    /// Puts a message into a queue.
+    pub fn send(&self, region: &str, queue: &str, body: &str) -> Result<()> {
+        let queue = format!("{}/123456789012/{queue}", self.url);
+        let message = json!({"QueueUrl": queue, "MessageBody": body});
+        self.call(region, "sqs", "AmazonSQS.SendMessage", &message).map(drop)
+    }
+
+    /// A call of a service that speaks JSON. It believes every signature, and reads region and service from it.
+    fn call(&self, region: &str, service: &str, action: &str, body: &Value) -> Result<Value> {
+        let scope = format!("test/20260101/{region}/{service}/aws4_request");
+        let signature = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
+        let request = ureq::post(format!("{}/", self.url))
+            .header("authorization", signature)
+            .header("x-amz-target", action)
+            .header("content-type", "application/x-amz-json-1.1");
+        read("POST", action, request.send(body.to_string()))
+    }
+
     /// Where it answers, for every service.
     pub fn url(&self) -> &str {
         &self.url
     }
+}
+
+type Answer = std::result::Result<ureq::http::Response<ureq::Body>, ureq::Error>;
+
+fn read(method: &str, url: &str, answer: Answer) -> Result<Value> {
+    let failed = |source: ureq::Error| Error::Http {
+        method: method.to_owned(),
+        url: url.to_owned(),
+        source: Box::new(source),
+    };
+    let body = answer.and_then(|mut answer| answer.body_mut().with_config().limit(u64::MAX).read_to_string());
+    let text = body.map_err(failed)?;
+    Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
 /// Whether there is a Python to run it with.

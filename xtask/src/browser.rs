@@ -26,24 +26,10 @@ fn install() -> Result<()> {
     )
 }
 
-/// The binary whose page is looked at, built as the other tests build it.
-fn binary() -> Result<PathBuf> {
-    run::run(run::cargo().args([
-        "build",
-        "--workspace",
-        "--exclude",
-        "e2e",
-        "--bin",
-        "dovetail",
-        "--locked",
-    ]))?;
-    Ok(run::root().join("target").join("debug").join("dovetail"))
-}
-
 /// A script of the folder, with the binary and a directory to write to.
 pub(crate) fn script(name: &str, arguments: &[String]) -> Result<Command> {
     install()?;
-    let binary = binary()?;
+    let binary = run::binary()?;
     let directory = run::root().join("target").join("browser");
     fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))?;
     let mut command = Command::new("node");

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -11,6 +11,17 @@ use anyhow::{Context, Result, bail};
 /// `cargo` in the workspace root, in the toolchain that the workspace pins.
 pub(crate) fn cargo() -> Command {
     program("cargo")
+}
+
+/// What every tier of tests selects, whichever part of it then runs: for another selection cargo chooses other features of
+/// shared dependencies, and builds k8s-openapi, the SDK of AWS and most of our own crates once more.
+pub(crate) const SELECTION: [&str; 3] = ["--workspace", "--features=dovetail/aws", "--locked"];
+
+/// Our binary as the tests were built. A test of its package brings it along; `cargo build` would choose other features.
+pub(crate) fn binary() -> Result<PathBuf> {
+    let one = ["--quiet", "--no-run", "--test", "words"];
+    run(cargo().arg("test").args(SELECTION).args(one))?;
+    Ok(std::env::current_exe()?.with_file_name("dovetail"))
 }
 
 /// A program in the workspace root.

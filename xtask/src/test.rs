@@ -1,8 +1,12 @@
 //! Running every tier of tests, and saying plainly which one did not run.
 
-use std::process::Command;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use crate::{browser, conformance, debian, layers, run, tidy};
 
@@ -27,7 +31,6 @@ pub(crate) fn check() -> Result<()> {
         "clippy",
         "--workspace",
         "--all-targets",
-        // The only place where the binary is built with this cloud, whose SDK takes minutes.
         "--features",
         "dovetail/aws",
         "--locked",
@@ -48,8 +51,9 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
     }
 
     step("tests without a cluster");
-    let mut pure = vec!["test", "--workspace", "--exclude", "e2e", "--locked", "--no-fail-fast"];
-    if has_moto(in_ci)? {
+    let mut pure = vec!["--exclude", "e2e", "--no-fail-fast"];
+    let has_aws = has_moto(in_ci)?;
+    if has_aws {
         // Tests hide what they print, and the first time this takes a minute.
         rig::moto::environment()?;
     } else {
@@ -60,7 +64,7 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
         pure.extend(["--", "--skip", "on_a_terminal::"]);
         skipped_tiers.push("on a terminal");
     }
-    if !tests(run::cargo().args(pure), &mut tally)? {
+    if !tests(run::cargo().arg("test").args(run::SELECTION).args(pure), &mut tally)? {
         broken.push("tests without a cluster");
     }
 
@@ -90,7 +94,7 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
         say("Install Go 1.26 or newer and run `cargo xtask test` again.");
         skipped_tiers.push("on a real control plane");
     } else {
-        if !on_a_control_plane(&mut tally)? {
+        if !on_a_control_plane(&mut tally, has_aws)? {
             broken.push("tests on a real control plane");
         }
         step("a shard of upstream's suites");
@@ -107,13 +111,52 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
 }
 
 /// Tests hide what they print, and a first build takes minutes: it is made here, where a person can watch.
-fn on_a_control_plane(tally: &mut Tally) -> Result<bool> {
+fn on_a_control_plane(tally: &mut Tally, has_aws: bool) -> Result<bool> {
     rig::build::control_plane(&rig::build::KubernetesVersion::default())?;
     rig::reference::program()?;
     rig::tool::helm()?;
     rig::tool::hclfmt()?;
-    let real = ["test", "--package", "e2e", "--locked", "--no-fail-fast"];
-    tests(run::cargo().args(real), tally)
+    let mut has_passed = true;
+    for program in programs_of("e2e")? {
+        if program.name == "aws" && !has_aws {
+            continue;
+        }
+        say(&format!("\n     Running {}", program.name));
+        let folder = run::root().join("e2e");
+        has_passed &= tests(Command::new(&program.path).current_dir(folder), tally)?;
+    }
+    Ok(has_passed)
+}
+
+/// A program of tests.
+#[derive(Debug, PartialEq, Eq)]
+struct Program {
+    name: String,
+    path: PathBuf,
+}
+
+/// The programs of tests of a package. `cargo test --package` would build most dependencies anew, with other features.
+fn programs_of(package: &str) -> Result<Vec<Program>> {
+    let build = ["--no-run", "--message-format=json-render-diagnostics"];
+    let printed = run::capture(run::cargo().arg("test").args(run::SELECTION).args(build))?;
+    let folder = run::root().join(package);
+    let mut programs: Vec<Program> = printed.lines().filter_map(|line| program(line, &folder)).collect();
+    programs.sort_by(|one, two| one.name.cmp(&two.name));
+    if programs.is_empty() {
+        bail!("cargo named no tests of {package}");
+    }
+    Ok(programs)
+}
+
+/// Reads one of cargo's messages; none unless it names a program of tests whose source lies in the folder.
+fn program(message: &str, folder: &Path) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let (target, path) = (&message["target"], message["executable"].as_str()?);
+    let is_meant = Path::new(target["src_path"].as_str()?).starts_with(folder);
+    (is_meant && message["profile"]["test"] == true).then(|| Program {
+        name: target["name"].as_str().unwrap_or_default().to_owned(),
+        path: path.into(),
+    })
 }
 
 /// Whether an AWS for tests can be played here; says so where not.
@@ -191,6 +234,8 @@ fn say(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -204,6 +249,30 @@ mod tests {
                 ignored: 1
             })
         );
+    }
+
+    #[test]
+    fn only_programs_of_tests_of_the_package_are_run() {
+        let message = |src: &str, test: bool, executable: Value| {
+            let target = json!({"name": "aws", "src_path": src});
+            json!({"reason": "compiler-artifact", "target": target, "profile": {"test": test}, "executable": executable})
+                .to_string()
+        };
+        let read = |message: &str| program(message, Path::new("/src/e2e"));
+        let found = read(&message("/src/e2e/tests/aws.rs", true, json!("/target/aws-1")));
+        assert_eq!(
+            found,
+            Some(Program {
+                name: "aws".to_owned(),
+                path: "/target/aws-1".into()
+            })
+        );
+        assert_eq!(
+            read(&message("/src/rig/tests/aws.rs", true, json!("/target/aws-1"))),
+            None
+        );
+        assert_eq!(read(&message("/src/e2e/src/lib.rs", false, Value::Null)), None);
+        assert_eq!(read("   Compiling e2e"), None);
     }
 
     #[test]

@@ -72,14 +72,16 @@ impl Controller {
         outcome
     }
 
-    /// Follows all classes until dropped.
+    /// Follows all classes until dropped, and claims, for which classes wait that are to go.
     pub async fn run(self: Arc<Self>) {
         let (changed, mut changes) = mpsc::unbounded_channel();
         let queue = Arc::new(Queue::new(BACKOFF));
         let places = Arc::new(Semaphore::new(WORKERS));
         let mut tasks = JoinSet::new();
-        let read = Arc::clone(&self.read);
+        let (read, freed) = (Arc::clone(&self.read), changed.clone());
         tasks.spawn(async move { read.objects.follow(changed).await });
+        let read = Arc::clone(&self.read);
+        tasks.spawn(async move { read.objects.follow_claims(freed).await });
         loop {
             tokio::select! {
                 Some(name) = changes.recv() => queue.add(name),

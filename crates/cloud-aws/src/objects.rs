@@ -117,6 +117,32 @@ impl Objects {
         follow(&self.api, watched, see).await;
     }
 
+    /// Follows claims until dropped, and names the classes that wait for one that is gone.
+    pub(crate) async fn follow_claims(&self, changed: UnboundedSender<String>) {
+        let watched = Watched {
+            resource: Resource::of::<NodeClaim>(),
+            read: Box::new(|json: &[u8]| serde_json::from_slice::<NodeClaim>(json)),
+            key: |claim: &NodeClaim| claim.metadata.key(),
+        };
+        let see = |observed: Observed<NodeClaim>| {
+            let gone = match observed {
+                Observed::Deleted(claim) => Some(claim),
+                // Some may have gone unseen.
+                Observed::Listed { .. } => None,
+                Observed::Listing | Observed::Applied(_) | Observed::Failed(_) => return Belief::Taken,
+            };
+            for class in self.classes() {
+                let name = name_of(&class);
+                let is_meant = |claim: &NodeClaim| refers(claim.spec.node_class_ref.as_ref(), &name);
+                if class.metadata.deletion_timestamp.is_some() && gone.as_ref().is_none_or(is_meant) {
+                    let _ = changed.send(name);
+                }
+            }
+            Belief::Taken
+        };
+        follow(&self.api, watched, see).await;
+    }
+
     /// Changes a class, or its status; none when it is gone.
     pub(crate) async fn patch(
         &self,

@@ -144,29 +144,7 @@ impl World {
 
     /// A class that finds everything, but for what is said otherwise.
     fn create(&self, name: &str, change: Value) {
-        let mut spec = json!({
-            "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": self.cluster}}],
-            "securityGroupSelectorTerms": [{"tags": {"karpenter.sh/discovery": self.cluster}}],
-            "amiSelectorTerms": [{"alias": "al2023@latest"}],
-            "role": ROLE,
-            // As the API server fills it in.
-            "metadataOptions": {
-                "httpEndpoint": "enabled", "httpProtocolIPv6": "disabled",
-                "httpPutResponseHopLimit": 1, "httpTokens": "required",
-            },
-        });
-        for (key, value) in change.as_object().unwrap() {
-            match value {
-                Value::Null => {
-                    spec.as_object_mut().unwrap().remove(key);
-                }
-                value => spec[key] = value.clone(),
-            }
-        }
-        let class = json!({
-            "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": name}, "spec": spec,
-        });
-        self.server.create(class).unwrap();
+        self.server.create(class(name, &self.cluster, change)).unwrap();
     }
 
     fn stored(&self, name: &str) -> Value {
@@ -201,6 +179,29 @@ impl World {
         }
         self.stored(name)
     }
+}
+
+fn class(name: &str, cluster: &str, change: Value) -> Value {
+    let mut spec = json!({
+        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": cluster}}],
+        "securityGroupSelectorTerms": [{"tags": {"karpenter.sh/discovery": cluster}}],
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "role": ROLE,
+        // As the API server fills it in.
+        "metadataOptions": {
+            "httpEndpoint": "enabled", "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1, "httpTokens": "required",
+        },
+    });
+    for (key, value) in change.as_object().unwrap() {
+        match value {
+            Value::Null => {
+                spec.as_object_mut().unwrap().remove(key);
+            }
+            value => spec[key] = value.clone(),
+        }
+    }
+    json!({"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": name}, "spec": spec})
 }
 
 fn condition<'a>(class: &'a Value, kind: &str) -> [&'a str; 3] {
@@ -678,6 +679,55 @@ async fn a_class_waits_for_its_claims_and_takes_along_what_was_made_for_it() {
             .unwrap()
             .contains(&"delete templates of default".to_owned())
     );
+}
+
+/// Waits for something of the stored class, and fails with the class when it does not come.
+async fn await_class(server: &ApiServer, name: &str, is_so: impl Fn(Option<&Value>) -> bool) {
+    let come = async {
+        while !is_so(server.get("EC2NodeClass", name).as_ref()) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let come = tokio::time::timeout(std::time::Duration::from_mins(1), come).await;
+    assert!(come.is_ok(), "{:#?}", server.get("EC2NodeClass", name));
+}
+
+#[tokio::test]
+async fn a_class_that_waits_goes_with_the_last_of_its_claims_and_not_minutes_later() {
+    let World {
+        server,
+        controller,
+        mut events,
+        cluster,
+        ..
+    } = World::new("eu-south-1").await;
+    let run = tokio::spawn(Arc::new(controller).run());
+    server.create(class("default", &cluster, json!({}))).unwrap();
+    let is_ready = |class: Option<&Value>| {
+        let conditions = class.and_then(|class| class["status"]["conditions"].as_array());
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+    };
+    await_class(&server, "default", is_ready).await;
+    let claim = |name: &str| {
+        json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": name},
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                "requirements": [],
+            },
+        })
+    };
+    for name in ["default-x", "default-y"] {
+        server.create(claim(name)).unwrap();
+    }
+    server.delete("EC2NodeClass", "default").unwrap();
+    let told = tokio::time::timeout(std::time::Duration::from_mins(1), events.recv()).await;
+    assert_eq!(&*told.unwrap().unwrap().reason, "WaitingOnNodeClaimTermination");
+    server.delete_now("NodeClaim", "default-x").unwrap();
+    server.delete_now("NodeClaim", "default-y").unwrap();
+    await_class(&server, "default", |class| class.is_none()).await;
+    run.abort();
 }
 
 #[tokio::test]

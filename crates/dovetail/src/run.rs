@@ -73,6 +73,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (settings, notices) = Settings::parse(args.flags.iter().cloned(), variable)?;
+    choice::check(&settings)?;
     let clock = Clock::system();
     log::start(&settings, env!("CARGO_PKG_VERSION"), clock.clone(), variable)?;
     for notice in notices {

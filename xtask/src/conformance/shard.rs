@@ -48,8 +48,7 @@ pub(crate) struct Count {
 
 /// Runs the shard against the binary of this source. What fails is repeated alone, as in every run of the suites.
 pub(crate) fn shard() -> Result<Count> {
-    run::run(run::cargo().args(["build", "--quiet", "--locked", "--package", "dovetail"]))?;
-    let program = std::env::current_exe()?.with_file_name("dovetail");
+    let program = run::binary()?;
     let upstream = Upstream::prepare(&SUITES)?;
     let specs = chosen(&upstream.specs(&SUITES, None, None)?)?;
     let out = workspace().join("target/conformance/shard");

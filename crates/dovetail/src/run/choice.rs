@@ -15,29 +15,34 @@ pub(super) struct Chosen {
     pub(super) work: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// Whether this build has Amazon's.
-const HAS_AWS: bool = cfg!(feature = "aws");
-
 /// The cloud that is asked for; `auto` is Amazon's where a cluster is named, as Karpenter's Deployment for EKS does.
 fn meant(settings: &Settings) -> Cloud {
     match settings.cloud {
-        Cloud::Auto if HAS_AWS && !settings.aws.cluster_name.is_empty() => Cloud::Aws,
+        Cloud::Auto if !settings.aws.cluster_name.is_empty() => Cloud::Aws,
         Cloud::Auto => Cloud::Kwok,
         named => named,
     }
 }
 
+/// Refuses a cloud that this build has not got. Running another one instead would leave a cluster's machines to nobody,
+/// with nothing but a line in a log to say so.
+pub(super) fn check(settings: &Settings) -> anyhow::Result<()> {
+    let asked = match (meant(settings), settings.cloud) {
+        (Cloud::Aws, _) if cfg!(feature = "aws") => return Ok(()),
+        (Cloud::Aws, Cloud::Auto) => "--cluster-name (CLUSTER_NAME) is set, so machines are Amazon's",
+        (Cloud::Aws, _) => "--cloud aws",
+        (_, _) => return Ok(()),
+    };
+    anyhow::bail!(
+        "{asked}: this build has no AWS provider, which is the cargo feature `aws`; build with \
+         `cargo build --release --features aws`, or say --cloud kwok (CLOUD=kwok)"
+    )
+}
+
 /// The cloud, connected.
 pub(super) async fn choose(process: &Process, api: &Api, recorder: &Recorder) -> anyhow::Result<Chosen> {
-    let settings = &process.settings;
-    if meant(settings) == Cloud::Aws {
+    if meant(&process.settings) == Cloud::Aws {
         return aws(process, api, recorder).await;
-    }
-    if !settings.aws.cluster_name.is_empty() && settings.cloud == Cloud::Auto {
-        tracing::error!(
-            "--cluster-name is set, but this build has no AWS provider: machines are kwok's; \
-             build with --features aws, or say --cloud kwok"
-        );
     }
     kwok(process, api)
 }
@@ -88,29 +93,47 @@ async fn aws(process: &Process, api: &Api, recorder: &Recorder) -> anyhow::Resul
 
 #[cfg(not(feature = "aws"))]
 #[expect(clippy::unused_async, reason = "the one that connects waits")]
-async fn aws(_: &Process, _: &Api, _: &Recorder) -> anyhow::Result<Chosen> {
-    anyhow::bail!("--cloud aws: this build has no AWS provider; build with `cargo build --release --features aws`")
+async fn aws(process: &Process, _: &Api, _: &Recorder) -> anyhow::Result<Chosen> {
+    check(&process.settings)?;
+    anyhow::bail!("--cloud aws: this build has no AWS provider")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn chosen(cloud: Cloud, cluster: &str) -> Cloud {
+    fn settings(cloud: Cloud, cluster: &str) -> Settings {
         let mut settings = Settings {
             cloud,
             ..Settings::default()
         };
         settings.aws.cluster_name = cluster.to_owned();
-        meant(&settings)
+        settings
     }
 
     #[test]
     fn a_named_cluster_is_eks_unless_another_cloud_is_asked_for() {
-        let auto = if HAS_AWS { Cloud::Aws } else { Cloud::Kwok };
-        assert_eq!(chosen(Cloud::Auto, "prod"), auto);
+        let chosen = |cloud, cluster| meant(&settings(cloud, cluster));
+        assert_eq!(chosen(Cloud::Auto, "prod"), Cloud::Aws);
         assert_eq!(chosen(Cloud::Auto, ""), Cloud::Kwok);
         assert_eq!(chosen(Cloud::Kwok, "prod"), Cloud::Kwok);
         assert_eq!(chosen(Cloud::Aws, ""), Cloud::Aws);
+    }
+
+    #[test]
+    fn a_build_without_the_cloud_that_is_meant_refuses_and_names_the_feature() {
+        for (cloud, cluster) in [(Cloud::Auto, "prod"), (Cloud::Aws, "")] {
+            let checked = check(&settings(cloud, cluster)).map_err(|error| error.to_string());
+            if cfg!(feature = "aws") {
+                assert_eq!(checked, Ok(()));
+            } else {
+                let refusal = checked.unwrap_err();
+                assert!(refusal.contains("the cargo feature `aws`"), "{refusal}");
+                assert!(refusal.contains("--cloud kwok"), "{refusal}");
+            }
+        }
+        for (cloud, cluster) in [(Cloud::Auto, ""), (Cloud::Kwok, "prod")] {
+            assert!(check(&settings(cloud, cluster)).is_ok(), "{cloud:?} {cluster:?}");
+        }
     }
 }
