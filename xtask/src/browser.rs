@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -27,9 +27,8 @@ fn install() -> Result<()> {
 }
 
 /// A script of the folder, with the binary and a directory to write to.
-pub(crate) fn script(name: &str, arguments: &[String]) -> Result<Command> {
+pub(crate) fn script(name: &str, binary: &Path, arguments: &[String]) -> Result<Command> {
     install()?;
-    let binary = run::binary()?;
     let directory = run::root().join("target").join("browser");
     fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))?;
     let mut command = Command::new("node");
@@ -51,12 +50,16 @@ pub(crate) struct Browser {
 
 pub(crate) fn run(task: &Browser) -> Result<ExitCode> {
     let words: Vec<String> = task.word.iter().cloned().collect();
-    run::run(&mut script("page.mjs", &words)?)?;
+    run::run(&mut script("page.mjs", &run::binary()?, &words)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `cargo xtask screenshots`: makes the pictures of docs/screens anew.
 pub(crate) fn screenshots() -> Result<()> {
     let target = run::root().join("docs").join("screens");
-    run::run(&mut script("screens.mjs", &[target.display().to_string()])?)
+    run::run(&mut script(
+        "screens.mjs",
+        &run::binary()?,
+        &[target.display().to_string()],
+    )?)
 }

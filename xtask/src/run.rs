@@ -1,9 +1,11 @@
 //! Running other programs: visible, from the workspace root, with errors that say what was run.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    fs::File,
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -60,20 +62,34 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{} printed something that is not UTF-8", line(command)))
 }
 
-/// Runs while passing each line of its output on and showing it to `watch`; tells whether it succeeded.
-pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<bool> {
+/// Runs with everything it prints going to a file; tells whether it succeeded. What does not end in time is ended.
+pub(crate) fn logged(command: &mut Command, log: &Path, deadline: Duration) -> Result<bool> {
+    let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
     let mut child = command
-        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .stderr(file.try_clone().context("a second handle of a log")?)
+        .stdout(file)
         .spawn()
         .with_context(|| format!("starting {}", line(command)))?;
-    let output = child.stdout.take().context("a piped child has a standard output")?;
-    let mut screen = std::io::stdout();
-    for text in BufReader::new(output).lines() {
-        let text = text.context("reading a child's output")?;
-        writeln!(screen, "{text}").context("writing to standard output")?;
-        watch(&text);
+    let end = Instant::now() + deadline;
+    loop {
+        if let Some(status) = child.try_wait().context("waiting for a child")? {
+            return Ok(status.success());
+        }
+        if Instant::now() > end {
+            child.kill().with_context(|| format!("ending {}", line(command)))?;
+            child.wait().context("waiting for a child")?;
+            let mut log = File::options().append(true).open(log).context("open a log again")?;
+            writeln!(
+                log,
+                "ended by force: it did not end within {} minutes",
+                deadline.as_secs() / 60
+            )?;
+            return Ok(false);
+        }
+        // A child cannot be awaited with a deadline.
+        std::thread::sleep(Duration::from_millis(100));
     }
-    Ok(child.wait().context("waiting for a child")?.success())
 }
 
 fn line(command: &Command) -> String {
@@ -82,4 +98,20 @@ fn line(command: &Command) -> String {
         "`{}`",
         words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_end_in_time_is_ended_and_its_log_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut endless = Command::new("sh");
+        endless.args(["-c", "echo begun; exec sleep 600"]);
+        assert!(!logged(&mut endless, &log, Duration::ZERO).unwrap());
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(said.contains("ended by force"), "{said}");
+    }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Conformance {
 
 #[expect(clippy::print_stdout, reason = "a task runner talks to a person")]
 fn quick() -> Result<ExitCode> {
-    let Count { passed, failed } = shard()?;
+    let Count { passed, failed } = shard(&crate::run::binary()?)?;
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 {
         ExitCode::SUCCESS

@@ -3,13 +3,14 @@
 //! Those that ask for much and wait for little: none holds still for minutes to see that nothing happens, and none has a
 //! deadline that a busy machine misses.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 
 use super::report::Report;
 use super::spec::Spec;
 use super::upstream::Upstream;
 use super::{Run, Suite, workspace};
-use crate::run;
 
 /// Clusters side by side.
 const CLUSTERS: usize = 2;
@@ -46,9 +47,8 @@ pub(crate) struct Count {
     pub(crate) failed: usize,
 }
 
-/// Runs the shard against the binary of this source. What fails is repeated alone, as in every run of the suites.
-pub(crate) fn shard() -> Result<Count> {
-    let program = run::binary()?;
+/// Runs the shard against a binary. What fails is repeated alone, as in every run of the suites.
+pub(crate) fn shard(program: &Path) -> Result<Count> {
     let upstream = Upstream::prepare(&SUITES)?;
     let specs = chosen(&upstream.specs(&SUITES, None, None)?)?;
     let out = workspace().join("target/conformance/shard");
@@ -57,7 +57,7 @@ pub(crate) fn shard() -> Result<Count> {
     let mut report = Report::new(out.clone(), "dovetail", &specs);
     let run = Run {
         upstream: &upstream,
-        program: &program,
+        program,
         out: &out,
     };
     let failed = run.all(specs, CLUSTERS, &mut report)?;
