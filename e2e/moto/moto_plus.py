@@ -18,6 +18,7 @@ Control plane (no extra protocol): plain SSM parameters, readable/writable with 
   /moto-control/spot-prices   JSON {"m5.large":{"us-west-2a":0.03}}  overrides moto's constant 0.00001
   /moto-control/capacity-reservations, /moto-control/placement-groups
                               JSON lists in DescribeX response shape
+  /moto-control/zonal-shifts  JSON list in GetManagedResource's shape; the cluster is not registered while it is null
   /moto-control/instance-status   JSON {"i-..":{"InstanceStatus":{...},"SystemStatus":{...},"Events":[...]}}
 GET /double/REGION            JSON: what there is in the region (instances, launch templates, instance profiles), how often
                               CreateFleet was asked for and how many of these requests are held, messages of queues
@@ -367,6 +368,20 @@ def machine(i, tags):
     }
 
 
+# ---- arc-zonal-shift GetManagedResource (moto has no such service)
+def zonal_shifts(environ, start):
+    region = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].split("/")[2]
+    shifts = control("123456789012", region, "zonal-shifts", None)
+    status, body = "200 OK", {"appliedWeights": {}, "zonalShifts": shifts}
+    headers = [("Content-Type", "application/json")]
+    if shifts is None:
+        status, body = "404 Not Found", {"message": "the resource is not registered"}
+        headers.append(("x-amzn-ErrorType", "ResourceNotFoundException"))
+    data = json.dumps(body).encode()
+    start(status, [*headers, ("Content-Length", str(len(data)))])
+    return [data]
+
+
 # ---- pricing GetProducts as a WSGI layer (moto has no pricing service)
 class Extra:
     def __init__(self, app):
@@ -378,6 +393,8 @@ class Extra:
             data = json.dumps(view(path.removeprefix("/double/"))).encode()
             start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(data)))])
             return [data]
+        if path.startswith("/managedresources/"):
+            return zonal_shifts(environ, start)
         if environ.get("HTTP_X_AMZ_TARGET", "") == "AWSPriceListService.GetProducts":
             body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
             f = {x["Field"]: x["Value"] for x in body.get("Filters", [])}

@@ -60,6 +60,9 @@ pub(crate) async fn run(read: &Arc<ReadSide>, namespace: Option<String>) {
             show_offerings(&read).await;
             true
         }),
+        every(read, MINUTE / 2, |read| async move {
+            note("zonalshift", read.follow_zonal_shift().await)
+        }),
         keep(read, namespace),
     );
 }

@@ -35,6 +35,9 @@ pub trait Reads: Send + Sync {
     /// The cluster that machines join.
     async fn cluster(&self) -> Result<Arc<ClusterFacts>, CloudError>;
 
+    /// The ID of a zone that machines are shifted away from, by its name; none when they are not.
+    fn shifted_zone(&self, zone: &str) -> Option<String>;
+
     /// Something ran out. It counts for three minutes from now.
     fn mark_unavailable(&self, shortage: &Shortage);
 

@@ -71,6 +71,8 @@ pub struct Clients {
     pub sqs: aws_sdk_sqs::Client,
     /// Image parameters.
     pub ssm: aws_sdk_ssm::Client,
+    /// Zones to stay away from.
+    pub zonal_shift: aws_sdk_arczonalshift::Client,
 }
 
 impl Clients {
@@ -109,6 +111,11 @@ impl Clients {
             ),
             ssm: aws_sdk_ssm::Client::from_conf(
                 aws_sdk_ssm::config::Builder::from(&config)
+                    .interceptor(observed.clone())
+                    .build(),
+            ),
+            zonal_shift: aws_sdk_arczonalshift::Client::from_conf(
+                aws_sdk_arczonalshift::config::Builder::from(&config)
                     .interceptor(observed)
                     .build(),
             ),

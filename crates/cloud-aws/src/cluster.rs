@@ -148,6 +148,12 @@ impl Cluster {
         Ok(())
     }
 
+    /// How AWS names the cluster.
+    pub(crate) async fn arn(&self) -> Result<String, Failure> {
+        let described = self.describe().await?;
+        Ok(described.and_then(|it| it.arn).unwrap_or_default())
+    }
+
     async fn describe(&self) -> Result<Option<aws_sdk_eks::types::Cluster>, Failure> {
         let answer = self.eks.describe_cluster().name(&self.facts().name).send().await;
         Ok(answer.map_err(|error| Failure::of(&error))?.cluster)

@@ -19,6 +19,7 @@ pub mod offers;
 mod provider;
 mod reads;
 mod remembered;
+mod zonal_shift;
 
 pub use border::{
     ClusterFacts, Freshness, MachineFacts, Machines, PlacementGroupFacts, Reads, Rehearsal, RehearsalFailure,

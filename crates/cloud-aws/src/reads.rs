@@ -15,6 +15,7 @@ use crate::{
     node_class::{capacity::Capacity, images::Images, instance_profiles::InstanceProfiles, networks::Networks},
     objects::Objects,
     offers::Offers,
+    zonal_shift::ZonalShift,
 };
 
 /// What the read side is made of.
@@ -48,6 +49,8 @@ pub struct ReadSide {
     pub(crate) capacity: Capacity,
     pub(crate) profiles: InstanceProfiles,
     pub(crate) offers: Offers,
+    /// Where `--enable-zonal-shift` asks for it.
+    pub(crate) zonal_shift: Option<ZonalShift>,
 }
 
 impl ReadSide {
@@ -79,6 +82,10 @@ impl ReadSide {
         let offers = offers.map_err(|damaged| CloudError::Other(damaged.to_string()))?;
         let discovered = offers.discover().await;
         discovered.map_err(|failure| CloudError::Other(format!("describing instance types, {failure}")))?;
+        let zonal_shift = zonal_shift(&cluster, &clients, &clock, aws.enable_zonal_shift).await?;
+        if let Some(shift) = &zonal_shift {
+            offers.shift(shift.zones());
+        }
         Ok(Self {
             objects: Objects::new(api),
             cluster,
@@ -87,6 +94,7 @@ impl ReadSide {
             capacity: Capacity::new(clients.ec2.clone(), &clock),
             profiles: InstanceProfiles::new(&clients, &clock, &aws.cluster_name, random),
             offers,
+            zonal_shift,
             clock,
             settings,
             metrics,
@@ -98,6 +106,20 @@ impl ReadSide {
     pub fn offers(&self) -> &Offers {
         &self.offers
     }
+}
+
+async fn zonal_shift(
+    cluster: &Cluster,
+    clients: &Clients,
+    clock: &Clock,
+    is_wanted: bool,
+) -> Result<Option<ZonalShift>, CloudError> {
+    if !is_wanted {
+        return Ok(None);
+    }
+    let arn = cluster.arn().await;
+    let arn = arn.map_err(|failure| CloudError::Other(format!("describing the cluster for zonal shift, {failure}")))?;
+    ZonalShift::connect(clients, clock, &arn).await.map(Some)
 }
 
 /// A dry run of a question that everybody may ask.
@@ -147,6 +169,10 @@ impl Reads for ReadSide {
 
     async fn cluster(&self) -> Result<Arc<ClusterFacts>, CloudError> {
         Ok(self.cluster.facts())
+    }
+
+    fn shifted_zone(&self, zone: &str) -> Option<String> {
+        Self::shifted_zone(self, zone)
     }
 
     fn mark_unavailable(&self, shortage: &Shortage) {

@@ -5,14 +5,18 @@
 
 mod double;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use api::{aws::EC2NodeClass, provider::Provider};
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{ArchitectureValues, ResourceType, Tag, TagSpecification};
 use cloud::{CloudError, Instance, LaunchToken, Launched, Notice};
 use cloud_aws::{
-    Clients, Controller, Failure, Freshness, MachineFacts, Machines, Parts, ReadSide, Rehearsal, RehearsalFailure,
+    Clients, Controller, Failure, Freshness, MachineFacts, Machines, Parts, ReadSide, Reads, Rehearsal,
+    RehearsalFailure,
 };
 use model::object::{NodeClaim, ProviderId};
 use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
@@ -93,6 +97,7 @@ struct World {
     clients: Clients,
     server: ApiServer,
     machines: Arc<Told>,
+    read: Arc<ReadSide>,
     controller: Controller,
     events: tokio::sync::mpsc::Receiver<runtime::Event>,
     cluster: String,
@@ -109,33 +114,14 @@ impl World {
         let clients = double::clients(region).await;
         let cluster = format!("cluster-{region}");
         seed(&clients, &cluster).await;
-        let server = ApiServer::new(|| Clock::system().now());
-        for definition in api::crds::installation(&[Provider::Aws]) {
-            server.create(serde_json::to_value(definition).unwrap()).unwrap();
-        }
-        let api = Api::new(server.client(), "karpenter/test");
-        let (recorder, events) = Recorder::new(100);
-        let mut settings = Settings::default();
-        settings.aws.cluster_name.clone_from(&cluster);
-        "https://example.com".clone_into(&mut settings.aws.cluster_endpoint);
-        "Y2E=".clone_into(&mut settings.aws.cluster_ca_bundle);
-        change(&mut settings);
-        let read = ReadSide::connect(Parts {
-            api,
-            clients: clients.clone(),
-            clock: Clock::system(),
-            settings: Arc::new(settings),
-            metrics: Arc::new(Metrics::default()),
-            recorder,
-            random: Random::seeded(7),
-        });
-        let read = Arc::new(read.await.unwrap());
+        let (server, events, read) = connect(&clients, &cluster, change).await.unwrap();
         let machines = Arc::new(Told::default());
-        let controller = Controller::new(read, Arc::clone(&machines) as Arc<dyn Machines>);
+        let controller = Controller::new(Arc::clone(&read), Arc::clone(&machines) as Arc<dyn Machines>);
         Self {
             clients,
             server,
             machines,
+            read,
             controller,
             events,
             cluster,
@@ -179,6 +165,47 @@ impl World {
         }
         self.stored(name)
     }
+}
+
+type Connected = (ApiServer, tokio::sync::mpsc::Receiver<runtime::Event>, Arc<ReadSide>);
+
+/// A read side over an API server of its own.
+async fn connect(
+    clients: &Clients,
+    cluster: &str,
+    change: impl FnOnce(&mut Settings),
+) -> Result<Connected, CloudError> {
+    let server = ApiServer::new(|| Clock::system().now());
+    for definition in api::crds::installation(&[Provider::Aws]) {
+        server.create(serde_json::to_value(definition).unwrap()).unwrap();
+    }
+    let api = Api::new(server.client(), "karpenter/test");
+    let (recorder, events) = Recorder::new(100);
+    let mut settings = Settings::default();
+    cluster.clone_into(&mut settings.aws.cluster_name);
+    "https://example.com".clone_into(&mut settings.aws.cluster_endpoint);
+    "Y2E=".clone_into(&mut settings.aws.cluster_ca_bundle);
+    change(&mut settings);
+    let read = ReadSide::connect(Parts {
+        api,
+        clients: clients.clone(),
+        clock: Clock::system(),
+        settings: Arc::new(settings),
+        metrics: Arc::new(Metrics::default()),
+        recorder,
+        random: Random::seeded(7),
+    });
+    Ok((server, events, Arc::new(read.await?)))
+}
+
+fn pool(name: &str) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
+        "spec": {"template": {"spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [],
+        }}},
+    })
 }
 
 fn class(name: &str, cluster: &str, change: Value) -> Value {
@@ -728,6 +755,65 @@ async fn a_class_that_waits_goes_with_the_last_of_its_claims_and_not_minutes_lat
     server.delete_now("NodeClaim", "default-y").unwrap();
     await_class(&server, "default", |class| class.is_none()).await;
     run.abort();
+}
+
+/// The zones of a class in which something can be had.
+async fn zones_on_offer(world: &World) -> BTreeSet<String> {
+    let class: EC2NodeClass = serde_json::from_value(world.stored("default")).unwrap();
+    let types = world.read.instance_types(&class).await.unwrap();
+    let offered = types.iter().flat_map(|it| &it.offerings).filter(|it| it.available);
+    let zone = |it: &model::snapshot::CatalogOffering| {
+        let zone = it
+            .requirements
+            .iter()
+            .find(|it| it.key == "topology.kubernetes.io/zone");
+        zone.and_then(|it| it.values.first().cloned())
+    };
+    offered.filter_map(zone).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_offered_in_a_zone_while_it_is_shifted_away_from_and_pools_are_told() {
+    let region = "ap-southeast-2";
+    let clients = double::clients(region).await;
+    double::tell(&clients, "zonal-shifts", &json!([])).await;
+    let mut world = World::with(region, |settings| settings.aws.enable_zonal_shift = true).await;
+    world.create("default", json!({}));
+    world.server.create(pool("general")).unwrap();
+    let class = world.settle("default").await;
+    let subnet = &class["status"]["subnets"][0];
+    let (zone, id) = (subnet["zone"].as_str().unwrap(), subnet["zoneID"].as_str().unwrap());
+    assert!(zones_on_offer(&world).await.contains(zone));
+    let shift = |seconds: i64| {
+        let until = Clock::system().now().as_second() + seconds;
+        json!([{
+            "appliedStatus": "APPLIED", "awayFrom": id, "expiryTime": until, "startTime": 0, "comment": "",
+            "zonalShiftIdentifier": "s", "resourceIdentifier": "r",
+        }])
+    };
+    double::tell(&clients, "zonal-shifts", &shift(3600)).await;
+    world.read.follow_zonal_shift().await.unwrap();
+    assert!(!zones_on_offer(&world).await.contains(zone));
+    let event = world.events.try_recv().unwrap();
+    let message = format!("Zonal shift detected: offerings in zone {zone} ({id}) are unavailable for this NodePool");
+    assert_eq!((&*event.reason, &event.message), ("ZonalShiftActive", &message));
+    // One that is over counts no longer, whether or not ARC still lists it.
+    double::tell(&clients, "zonal-shifts", &shift(-1)).await;
+    world.read.follow_zonal_shift().await.unwrap();
+    assert!(zones_on_offer(&world).await.contains(zone));
+    assert_eq!(&*world.events.try_recv().unwrap().reason, "ZonalShiftCleared");
+}
+
+#[tokio::test]
+async fn a_cluster_that_arc_does_not_know_ends_the_start_with_a_reason() {
+    let region = "ap-northeast-3";
+    let clients = double::clients(region).await;
+    let cluster = format!("cluster-{region}");
+    seed(&clients, &cluster).await;
+    let refused = connect(&clients, &cluster, |settings| settings.aws.enable_zonal_shift = true).await;
+    let refused = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("cluster not registered to Zonal Shift"), "{refused}");
+    assert!(refused.contains("ENABLE_ZONAL_SHIFT"), "{refused}");
 }
 
 #[tokio::test]

@@ -56,6 +56,10 @@ impl Reads for Told {
         Ok(Arc::default())
     }
 
+    fn shifted_zone(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn mark_unavailable(&self, _: &Shortage) {}
 
     fn note_reservation(&self, _: &str, _: ReservationNote) {}

@@ -312,7 +312,11 @@ impl Ec2Machines {
             return Ok(found);
         };
         let id = instance_id(id)?;
-        let found = self.describe.one(id).await.map_err(failed)?;
+        let known = self.known_there(id);
+        let found = match known {
+            Some(machine) => Some(machine),
+            None => self.describe.one(id).await.map_err(failed)?,
+        };
         let Some(machine) = found.or_else(|| self.memory.recent(id, self.now())) else {
             return Ok(Vec::new());
         };
@@ -329,6 +333,12 @@ impl Ec2Machines {
 
     /// Begins to end a machine. False when EC2 no longer knows it.
     async fn end(&self, machine: &Machine) -> Result<bool, CloudError> {
+        if let Some(zone) = self.reads.shifted_zone(&machine.zone) {
+            return Err(CloudError::Other(format!(
+                "instance {} is in zonally shifted availability zone {} ({zone}), skipping termination",
+                machine.id, machine.zone
+            )));
+        }
         if machine.state == State::ShuttingDown {
             return Ok(true);
         }
@@ -358,8 +368,17 @@ impl Ec2Machines {
         read.get(id).cloned()
     }
 
+    /// A machine of a zone that is shifted away from, as it was last read: what EC2 says of it now is not to be trusted.
+    fn known_there(&self, id: &str) -> Option<Machine> {
+        self.remembered(id)
+            .filter(|machine| self.reads.shifted_zone(&machine.zone).is_some())
+    }
+
     async fn fresh(&self, id: &ProviderId) -> Result<Machine, CloudError> {
         let id = instance_id(id)?;
+        if let Some(machine) = self.known_there(id) {
+            return Ok(machine);
+        }
         let found = self.describe.one(id).await;
         let found = found.map_err(|failure| refusal::error(&failure, "failed to describe ec2 instances"))?;
         // Reads may lag behind a launch.
@@ -476,10 +495,8 @@ impl Machines for Ec2Machines {
         let found = found.map_err(|failure| refusal::error(&failure, "describing ec2 instances"))?;
         {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-            *read = found
-                .iter()
-                .map(|machine| (machine.id.clone(), machine.clone()))
-                .collect();
+            read.retain(|_, machine| self.reads.shifted_zone(&machine.zone).is_some());
+            read.extend(found.iter().map(|machine| (machine.id.clone(), machine.clone())));
         }
         let mut lookup = Lookup::new(&*self.reads);
         let mut instances = Vec::with_capacity(found.len());
@@ -546,7 +563,7 @@ impl Machines for Ec2Machines {
     async fn run(&self) {
         let tagging = async {
             match &self.api {
-                Some(api) => tagging::run(api, &self.ec2, &self.describe, &self.cluster).await,
+                Some(api) => tagging::run(api, &self.ec2, &self.describe, &*self.reads, &self.cluster).await,
                 None => std::future::pending().await,
             }
         };

@@ -4,7 +4,10 @@
 
 use std::{collections::BTreeMap, sync::Mutex, sync::PoisonError, time::Duration};
 
-use api::annotations::aws::{CLUSTER_NAME_TAGGED, TAGGED};
+use api::{
+    annotations::aws::{CLUSTER_NAME_TAGGED, TAGGED},
+    labels,
+};
 use aws_sdk_ec2::types::Tag;
 use model::object::{NodeClaim, ObjectKey};
 use runtime::{
@@ -15,7 +18,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::{describe::Describe, facts::Machine};
-use crate::{Failure, launch::tags};
+use crate::{Failure, border::Reads, launch::tags};
 
 /// EC2 lets tags be made at a low rate, which launches need more than names do.
 const PACE: Duration = Duration::from_secs(1);
@@ -72,7 +75,7 @@ fn is_due(claim: &NodeClaim) -> bool {
 }
 
 /// Tags machines until dropped.
-pub(super) async fn run(api: &Api, ec2: &aws_sdk_ec2::Client, describe: &Describe, cluster: &str) {
+pub(super) async fn run(api: &Api, ec2: &aws_sdk_ec2::Client, describe: &Describe, reads: &dyn Reads, cluster: &str) {
     let waiting = Waiting::default();
     let watched = Watched {
         resource: Resource::of::<NodeClaim>(),
@@ -82,6 +85,13 @@ pub(super) async fn run(api: &Api, ec2: &aws_sdk_ec2::Client, describe: &Describ
     let tag = async {
         loop {
             let claim = waiting.wait().await;
+            if let Some(zone) = claim.metadata.labels.get(labels::ZONE)
+                && let Some(id) = reads.shifted_zone(zone)
+            {
+                tracing::warn!("NodeClaim.name" = %claim.metadata.name, zone = %zone, "zone-id" = id, "instance is in a zonally shifted availability zone, skipping tag creation");
+                tokio::time::sleep(PACE).await;
+                continue;
+            }
             match tag(api, ec2, describe, &claim, cluster).await {
                 Ok(is_called) if !is_called => continue,
                 Ok(_) => {}

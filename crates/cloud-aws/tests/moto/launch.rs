@@ -204,6 +204,33 @@ async fn the_templates_of_a_class_go_with_it_and_those_of_others_stay() {
 }
 
 #[tokio::test]
+async fn a_machine_in_a_zone_that_is_shifted_away_from_is_left_as_it_is() {
+    let world = World::new("eu-central-1").await;
+    let mut claim = world.claim("a");
+    let launched = world.create(&claim).await.unwrap();
+    claim.status.provider_id = Some(launched.provider_id.clone().into());
+    world.provider.list().await.unwrap();
+    let zone = label(&launched, "topology.kubernetes.io/zone").to_owned();
+    let shifted = &world.provider.reads.shifted;
+    shifted.lock().unwrap().insert(zone.clone(), "euc1-az1".to_owned());
+    // What EC2 says of the zone is not asked for.
+    let broken = json!({"DescribeInstances": {"code": "InternalError", "message": "impaired"}});
+    world.control("api-errors", &broken).await;
+    let id = launched.provider_id.clone().into();
+    assert!(world.provider.get(&id).await.is_ok());
+    let refused = world.provider.delete(&claim).await.unwrap_err().to_string();
+    assert!(
+        refused.contains(&format!("zonally shifted availability zone {zone} (euc1-az1)")),
+        "{refused}"
+    );
+    world.control("api-errors", &json!({})).await;
+    assert_eq!(world.running().await.len(), 1);
+    shifted.lock().unwrap().clear();
+    world.provider.delete(&claim).await.unwrap();
+    assert_eq!(world.running().await.len(), 0);
+}
+
+#[tokio::test]
 async fn many_launches_and_ends_at_once_each_get_their_own() {
     let world = World::new("eu-north-1").await;
     let claims: Vec<_> = (0..12).map(|number| world.claim(&format!("c{number}"))).collect();

@@ -58,6 +58,8 @@ pub(crate) struct FixedReads {
     types: Vec<Arc<CatalogType>>,
     short: Mutex<UnavailableOfferings>,
     pub(crate) shortages: Mutex<Vec<Shortage>>,
+    /// Zones that are shifted away from, with their IDs.
+    pub(crate) shifted: Mutex<BTreeMap<String, String>>,
     cluster: String,
     clock: DebugClock,
 }
@@ -106,6 +108,10 @@ impl Reads for FixedReads {
             region: "us-west-2".to_owned(),
             is_ipv6: false,
         }))
+    }
+
+    fn shifted_zone(&self, zone: &str) -> Option<String> {
+        self.shifted.lock().unwrap().get(zone).cloned()
     }
 
     fn mark_unavailable(&self, shortage: &Shortage) {
@@ -402,6 +408,7 @@ async fn reads(clients: &Clients, number: &str, clock: Clock) -> FixedReads {
         subnets,
         short: Mutex::default(),
         shortages: Mutex::default(),
+        shifted: Mutex::default(),
         cluster: cluster_name(number),
         clock: DebugClock(clock),
     }
