@@ -221,8 +221,11 @@ impl Machines {
         let asked = match self.ask(claim, plan).await {
             Ok(asked) => asked,
             Err(failure) => {
-                // What is there of it costs money, and nobody would know of it.
-                self.clean_up(&plan.name).await;
+                // What is there of it costs money, and nobody would know of it. Where Azure did not say what became of the
+                // request, it may have been done: the next try finds its machine by name, and so does a deletion.
+                if is_settled(&failure) {
+                    self.clean_up(&plan.name).await;
+                }
                 return Err(self.refused(claim, plan, &failure, "sync"));
             }
         };
@@ -519,6 +522,11 @@ impl Machines {
 
 pub(super) fn pool_of(claim: &NodeClaim) -> &str {
     claim.metadata.labels.get(NODEPOOL).map_or("", |pool| pool)
+}
+
+/// Whether a failure says that nothing will come of a request.
+fn is_settled(failure: &Failure) -> bool {
+    failure.status.is_some_and(|status| status < 500 && status != 429)
 }
 
 /// Whether a network interface was refused because a pool that it names is gone.
