@@ -15,6 +15,8 @@ use super::{
 
 /// The pause between two questions, unless the answer says otherwise.
 const PAUSE: Duration = Duration::from_secs(3);
+/// No pause is shorter, whatever the answer says.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// An operation that Azure has taken on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl Operation {
         answer: &Answer,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let pause = retry_after(&answer.headers, now).unwrap_or(PAUSE);
+        let pause = retry_after(&answer.headers, now).unwrap_or(PAUSE).max(SHORTEST);
         let style = if let Some(url) = answer.header("azure-asyncoperation") {
             Style::Status(url.to_owned())
         } else if let Some(url) = answer.header("location").filter(|_| answer.status != 200) {
@@ -115,7 +117,7 @@ impl Arm {
             }
             tokio::time::sleep(pause).await;
             let answer = self.ask(action, Method::GET, url.clone(), None::<&()>).await?;
-            pause = retry_after(&answer.headers, self.now()).unwrap_or(PAUSE);
+            pause = retry_after(&answer.headers, self.now()).unwrap_or(PAUSE).max(SHORTEST);
             let body = answer.json();
             let now = match &style {
                 Style::Status(_) => {

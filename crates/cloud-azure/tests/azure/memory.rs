@@ -59,7 +59,7 @@ pub(crate) struct Resource {
     pub(crate) body: Value,
     pub(crate) ready_at: Instant,
     pub(crate) gone_at: Option<Instant>,
-    made_at: Instant,
+    pub(crate) made_at: Instant,
 }
 
 /// Azure.
@@ -141,7 +141,7 @@ impl Transport for Memory {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
         assert!(
-            query.starts_with("api-version=") || path.starts_with("/operations/"),
+            query.starts_with("api-version=") || path.starts_with("/operations/") || path.starts_with("/locations/"),
             "{path}?{query}"
         );
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
@@ -165,6 +165,7 @@ impl State {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         match (method.as_str(), parts.as_slice()) {
             ("GET", ["operations", number]) => self.operation(number.parse().unwrap()),
+            ("GET", ["locations", number]) => self.location(number.parse().unwrap()),
             ("POST", ["providers", "Microsoft.ResourceGraph", "resources"]) => self.graph(&body),
             ("GET", ["subscriptions", _, "providers", "Microsoft.Compute", "skus"]) => {
                 assert_eq!(
@@ -257,6 +258,13 @@ impl State {
         })
     }
 
+    /// The other style: 202 until it is over.
+    fn location(&mut self, number: u64) -> Said {
+        let over_at = self.operations[&number].0;
+        let status = if Instant::now() < over_at { 202 } else { 204 };
+        (status, Vec::new(), Value::Null)
+    }
+
     fn vm(&mut self, method: &str, name: &str, query: &str, body: Value) -> Said {
         let now = Instant::now();
         match method {
@@ -302,7 +310,12 @@ impl State {
                     return not_found(name);
                 };
                 vm.gone_at.get_or_insert(now + TAKES);
-                (202, vec![("location", format!("{ENDPOINT}/operations/0"))], Value::Null)
+                self.begin(None);
+                (
+                    202,
+                    vec![("location", format!("{ENDPOINT}/locations/{}", self.next))],
+                    Value::Null,
+                )
             }
             _ => panic!("{method}"),
         }

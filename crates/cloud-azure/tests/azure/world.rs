@@ -107,6 +107,11 @@ impl World {
         }
     }
 
+    /// All metrics as they are shown.
+    pub(crate) fn counted(&self) -> String {
+        self.metrics.page(runtime::settings::MetricsProfile::Full).collect()
+    }
+
     /// A class with the schema's defaults, but for what is said otherwise.
     pub(crate) fn create(&self, name: &str, spec: Value) {
         let mut whole = json!({"osDiskSizeGB": 128, "imageFamily": "Ubuntu"});
@@ -159,6 +164,8 @@ impl World {
                 "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"},
                 "requirements": requirements,
                 "resources": {"requests": {"cpu": "1"}},
+                // As the API server fills it in.
+                "expireAfter": "720h",
             },
         }))
         .unwrap()

@@ -6,7 +6,6 @@ use super::SettingsError;
 
 /// What the Azure provider is told. Secrets are not printed.
 #[derive(Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "one switch each, as upstream has them")]
 pub struct AzureSettings {
     /// `--cluster-name`
     pub cluster_name: String,
