@@ -129,6 +129,8 @@ fn image_drift(claim: &NodeClaim, class: &AKSNodeClass) -> Result<Option<&'stati
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
     use serde_json::{Value, json};
 
     use super::*;

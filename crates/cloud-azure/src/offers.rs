@@ -246,7 +246,7 @@ impl Offers {
             requirements: catalogue::azure::labels(&machine, &setup, &sale),
             capacity: catalogue::azure::capacity(&machine, &setup),
             overhead: catalogue::azure::overhead(&machine),
-            offerings: self.offerings(state, record, &zones, now),
+            offerings: Self::offerings(state, record, &zones, now),
             volume_attachment_limits: limit.into_iter().collect(),
             dynamic_resources: DynamicResources::default(),
         }
@@ -260,13 +260,7 @@ impl Offers {
     }
 
     /// Every zone, then the region without one, each on demand and as spot.
-    fn offerings(
-        &self,
-        state: &State,
-        record: &SizeRecord,
-        zones: &[(String, &str)],
-        now: Timestamp,
-    ) -> Vec<CatalogOffering> {
+    fn offerings(state: &State, record: &SizeRecord, zones: &[(String, &str)], now: Timestamp) -> Vec<CatalogOffering> {
         let zonal = zones.iter().map(|(zone, number)| Place {
             zone,
             scope: "zonal",

@@ -275,6 +275,8 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
 
 #[cfg(test)]
 pub(super) mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
     use std::{
         collections::VecDeque,
         sync::{

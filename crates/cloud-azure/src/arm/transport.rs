@@ -13,7 +13,7 @@ use hyper_util::{
 };
 
 /// How long one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(60);
+const ATTEMPT: Duration = Duration::from_mins(1);
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection is kept for the next request.

@@ -201,7 +201,7 @@ wire! {
 
 wire! {
     BillingProfile {
-        pub max_price: f64,
+        pub max_price: i64,
     }
 }
 

@@ -235,6 +235,8 @@ fn class_annotations(origin: &Origin<'_>) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
     use serde_json::{Value, json};
 
     use super::*;

@@ -64,7 +64,7 @@ pub(crate) fn machine(it: &MachineRequest<'_>) -> VirtualMachine {
             priority: Some(if is_spot { "Spot" } else { "Regular" }.to_owned()),
             eviction_policy: is_spot.then(|| "Delete".to_owned()),
             // Up to the price on demand.
-            billing_profile: is_spot.then_some(BillingProfile { max_price: -1.0 }),
+            billing_profile: is_spot.then_some(BillingProfile { max_price: -1 }),
             security_profile: security_profile(it.class),
             additional_capabilities: it.chosen.needs_ultra_ssd.then_some(ultra),
             ..VirtualMachineProperties::default()

@@ -33,10 +33,12 @@ pub(crate) fn interface(it: &Interface<'_>) -> NetworkInterface {
             primary,
             private_ip_allocation_method: "Dynamic".to_owned(),
             subnet: reference(subnet_id),
-            load_balancer_backend_address_pools: match primary {
-                true => it.backend_pools.iter().map(|id| reference(id)).collect(),
-                false => Vec::new(),
-            },
+            load_balancer_backend_address_pools: it
+                .backend_pools
+                .iter()
+                .filter(|_| primary)
+                .map(|id| reference(id))
+                .collect(),
         },
     };
     let mut ip_configurations = vec![configuration(it.name.to_owned(), true)];

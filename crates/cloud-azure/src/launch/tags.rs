@@ -78,6 +78,8 @@ pub(crate) fn in_place_hash(identities: &[String], tags: &Tags) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
     use serde_json::json;
 
     use super::*;

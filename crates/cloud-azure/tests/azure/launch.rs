@@ -22,7 +22,7 @@ fn recorded(claim: &NodeClaim, launched: &cloud::Launched) -> NodeClaim {
 #[tokio::test(start_paused = true)]
 async fn a_launch_makes_interface_machine_and_extension_with_the_same_tags() {
     let world = World::new().await;
-    let claim = world.sized("a", "Standard_D2s_v3", "on-demand");
+    let claim = World::sized("a", "Standard_D2s_v3", "on-demand");
     let launched = world.launch(&claim).await.unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
     let state = world.azure.lock();
@@ -62,7 +62,7 @@ async fn a_launch_makes_interface_machine_and_extension_with_the_same_tags() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_is_told_how_to_join() {
     let world = World::new().await;
-    let mut claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let mut claim = World::sized("a", "Standard_D2s_v3", "spot");
     claim.spec.taints =
         serde_json::from_value(json!([{"key": "team", "value": "blue", "effect": "NoSchedule"}])).unwrap();
     world.launch(&claim).await.unwrap();
@@ -129,12 +129,12 @@ async fn a_machine_is_told_how_to_join() {
 async fn gpus_get_a_driver_unless_the_class_wants_none() {
     let world = World::new().await;
     world
-        .launch(&world.sized("a", "Standard_NC24ads_A100_v4", "on-demand"))
+        .launch(&World::sized("a", "Standard_NC24ads_A100_v4", "on-demand"))
         .await
         .unwrap();
     world.create("bare", json!({"gpu": {"mode": "None"}}));
     world.settle("bare").await;
-    let mut bare = world.sized("b", "Standard_NC24ads_A100_v4", "on-demand");
+    let mut bare = World::sized("b", "Standard_NC24ads_A100_v4", "on-demand");
     bare.spec.node_class_ref.as_mut().unwrap().name = "bare".into();
     world.launch(&bare).await.unwrap();
     let state = world.azure.lock();
@@ -151,7 +151,7 @@ async fn gpus_get_a_driver_unless_the_class_wants_none() {
 #[tokio::test(start_paused = true)]
 async fn a_shortage_that_shows_late_gives_machine_and_claim_up_and_is_avoided() {
     let world = World::new().await;
-    let claim = world.sized("a", "Standard_D2s_v3", "on-demand");
+    let claim = World::sized("a", "Standard_D2s_v3", "on-demand");
     world
         .server
         .create(
@@ -187,7 +187,7 @@ async fn a_shortage_that_shows_late_gives_machine_and_claim_up_and_is_avoided() 
     );
     // In every zone it is out; without a zone it may still be had.
     let again = world
-        .launch(&world.sized("b", "Standard_D2s_v3", "on-demand"))
+        .launch(&World::sized("b", "Standard_D2s_v3", "on-demand"))
         .await
         .unwrap();
     assert_eq!(
@@ -202,7 +202,7 @@ async fn a_full_quota_is_told_in_words_before_azure_is_asked() {
     world.azure.lock().usages = vec![json!({"name": {"value": "standardDSv3Family"}, "currentValue": 9, "limit": 10})];
     world.provider.reads().offers().read_quotas().await.unwrap();
     let refused = world
-        .launch(&world.sized("a", "Standard_D2s_v3", "on-demand"))
+        .launch(&World::sized("a", "Standard_D2s_v3", "on-demand"))
         .await
         .unwrap_err();
     assert!(matches!(refused, CloudError::InsufficientCapacity { .. }));
@@ -214,7 +214,7 @@ async fn a_full_quota_is_told_in_words_before_azure_is_asked() {
     assert!(world.azure.lock().asked.is_empty());
     // Spot has a quota of its own.
     world
-        .launch(&world.sized("b", "Standard_D2s_v3", "spot"))
+        .launch(&World::sized("b", "Standard_D2s_v3", "spot"))
         .await
         .unwrap();
 }
@@ -223,12 +223,12 @@ async fn a_full_quota_is_told_in_words_before_azure_is_asked() {
 async fn a_pool_that_is_gone_is_noticed_and_the_launch_goes_on_with_those_that_are_there() {
     let world = World::new().await;
     world
-        .launch(&world.sized("a", "Standard_D2s_v3", "spot"))
+        .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
         .await
         .unwrap();
     world.azure.lock().pools = vec!["kubernetes", "new"];
     world
-        .launch(&world.sized("b", "Standard_D2s_v3", "spot"))
+        .launch(&World::sized("b", "Standard_D2s_v3", "spot"))
         .await
         .unwrap();
     let state = world.azure.lock();
@@ -240,7 +240,7 @@ async fn a_pool_that_is_gone_is_noticed_and_the_launch_goes_on_with_those_that_a
 #[tokio::test(start_paused = true)]
 async fn a_claim_without_a_pool_waits_for_its_machine() {
     let world = World::new().await;
-    let mut claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let mut claim = World::sized("a", "Standard_D2s_v3", "spot");
     claim.metadata.labels = model::object::Map::default();
     world
         .azure
@@ -255,7 +255,7 @@ async fn a_claim_without_a_pool_waits_for_its_machine() {
 #[tokio::test(start_paused = true)]
 async fn another_process_adopts_a_machine_that_was_asked_for_and_follows_it() {
     let world = World::new().await;
-    let claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let claim = World::sized("a", "Standard_D2s_v3", "spot");
     let first = world.launch(&claim).await.unwrap();
     let other = crate::world::World::with(|_| {}).await;
     // The same Azure and cluster, but nothing remembered: the machine is there by its name.
@@ -278,7 +278,7 @@ async fn a_name_that_somebody_else_has_taken_is_not_adopted() {
         json!({"karpenter.azure.com_cluster": "other", "karpenter.sh_nodepool": "general"}),
     );
     let refused = world
-        .launch(&world.sized("a", "Standard_D2s_v3", "spot"))
+        .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
         .await
         .unwrap_err();
     assert!(
@@ -290,12 +290,12 @@ async fn a_name_that_somebody_else_has_taken_is_not_adopted() {
 #[tokio::test(start_paused = true)]
 async fn a_class_that_is_not_ready_or_not_there_launches_nothing() {
     let world = World::with(|_| {}).await;
-    let gone = world.launch(&world.sized("a", "Standard_D2s_v3", "spot")).await;
+    let gone = world.launch(&World::sized("a", "Standard_D2s_v3", "spot")).await;
     assert!(matches!(gone, Err(CloudError::InsufficientCapacity { .. })), "{gone:?}");
     world.azure.lock().subnet_status = Some(404);
     world.create("default", json!({}));
     world.settle("default").await;
-    let refused = world.launch(&world.sized("a", "Standard_D2s_v3", "spot")).await;
+    let refused = world.launch(&World::sized("a", "Standard_D2s_v3", "spot")).await;
     assert!(matches!(refused, Err(CloudError::NodeClassNotReady(_))), "{refused:?}");
     assert!(world.azure.lock().nics.is_empty());
 }
@@ -303,14 +303,14 @@ async fn a_class_that_is_not_ready_or_not_there_launches_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_drifts_with_its_class() {
     let world = World::new().await;
-    let claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let claim = World::sized("a", "Standard_D2s_v3", "spot");
     let claim = recorded(&claim, &world.launch(&claim).await.unwrap());
     assert_eq!(world.provider.is_drifted(&claim).await, Ok(None));
     // Tags are given in place, and drift nothing.
     world
         .server
         .update("AKSNodeClass", "default", |class| {
-            class["spec"]["tags"] = json!({"team": "blue"})
+            class["spec"]["tags"] = json!({"team": "blue"});
         })
         .unwrap();
     world.settle("default").await;
@@ -321,7 +321,7 @@ async fn a_machine_drifts_with_its_class() {
     world
         .server
         .update("AKSNodeClass", "default", |class| {
-            class["spec"]["osDiskSizeGB"] = json!(256)
+            class["spec"]["osDiskSizeGB"] = json!(256);
         })
         .unwrap();
     world.settle("default").await;
@@ -334,7 +334,7 @@ async fn a_machine_drifts_with_its_class() {
 #[tokio::test(start_paused = true)]
 async fn a_node_of_another_version_or_identity_has_drifted() {
     let world = World::with(|settings| {
-        settings.azure.kubelet_identity_client_id = "00000000-0000-0000-0000-000000000001".to_owned()
+        settings.azure.kubelet_identity_client_id = "00000000-0000-0000-0000-000000000001".to_owned();
     })
     .await;
     world.create("default", json!({}));
@@ -342,7 +342,7 @@ async fn a_node_of_another_version_or_identity_has_drifted() {
         .as_str()
         .unwrap()
         .to_owned();
-    let claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let claim = World::sized("a", "Standard_D2s_v3", "spot");
     let mut claim = recorded(&claim, &world.launch(&claim).await.unwrap());
     claim.status.node_name = Some("aks-a".into());
     assert_eq!(
@@ -386,7 +386,7 @@ async fn tags_and_identities_are_given_to_running_machines_and_stray_interfaces_
     let world = World::with(|settings| settings.azure.node_identities = vec!["/identity/new".to_owned()]).await;
     world.create("default", json!({}));
     world.settle("default").await;
-    let claim = world.sized("a", "Standard_D2s_v3", "spot");
+    let claim = World::sized("a", "Standard_D2s_v3", "spot");
     let launched = world.launch(&claim).await.unwrap();
     let mut stored = serde_json::to_value(recorded(&claim, &launched)).unwrap();
     stored["apiVersion"] = json!("karpenter.sh/v1");
@@ -397,7 +397,7 @@ async fn tags_and_identities_are_given_to_running_machines_and_stray_interfaces_
     world
         .server
         .update("AKSNodeClass", "default", |class| {
-            class["spec"]["tags"] = json!({"team": "blue"})
+            class["spec"]["tags"] = json!({"team": "blue"});
         })
         .unwrap();
     world

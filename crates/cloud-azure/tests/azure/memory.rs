@@ -33,7 +33,7 @@ pub(crate) struct State {
     /// What machines were asked for, in order.
     pub(crate) asked: Vec<String>,
     /// Answers to requests for machines instead of machines.
-    pub(crate) refusals: VecDeque<(u16, Vec<(&'static str, String)>, Value)>,
+    pub(crate) refusals: VecDeque<Said>,
     /// Errors that requests for machines end with after they were taken on.
     pub(crate) late_errors: VecDeque<Value>,
     /// So many answers to requests for machines do not arrive.

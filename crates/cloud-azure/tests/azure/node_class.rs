@@ -130,7 +130,7 @@ async fn images_change_in_the_window_and_stay_outside_it() {
     world
         .server
         .update("ConfigMap", "kube-system/upcoming-maintenance-window", |map| {
-            map["data"] = open
+            map["data"] = open;
         })
         .unwrap();
     assert_eq!(world.settle("default").await["status"]["images"][0]["id"], NEWEST);
@@ -138,7 +138,7 @@ async fn images_change_in_the_window_and_stay_outside_it() {
     world
         .server
         .update("ConfigMap", "kube-system/upcoming-maintenance-window", |map| {
-            map["data"] = half
+            map["data"] = half;
         })
         .unwrap();
     let error = world.look("default").await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_gallery_without_versions_is_told() {
 async fn a_key_that_we_may_not_read_is_told_and_looked_at_again_in_a_minute() {
     let world = World::with(|settings| {
         settings.azure.disk_encryption_set_id =
-            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d".to_owned()
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d".to_owned();
     })
     .await;
     world.create("default", json!({}));
@@ -205,7 +205,7 @@ async fn kubernetes_is_followed_up_and_not_down() {
     world
         .server
         .update("AKSNodeClass", "default", |class| {
-            class["status"]["kubernetesVersion"] = json!("1.99.0")
+            class["status"]["kubernetesVersion"] = json!("1.99.0");
         })
         .unwrap();
     assert_eq!(world.settle("default").await["status"]["kubernetesVersion"], "1.99.0");

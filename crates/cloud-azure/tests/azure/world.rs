@@ -157,7 +157,7 @@ impl World {
     }
 
     /// A claim of the pool with these requirements.
-    pub(crate) fn claim_for(&self, name: &str, requirements: Value) -> NodeClaim {
+    pub(crate) fn claim_for(name: &str, requirements: Value) -> NodeClaim {
         serde_json::from_value(json!({
             "metadata": {"name": name, "uid": format!("uid-{name}"), "labels": {"karpenter.sh/nodepool": POOL}},
             "spec": {
@@ -171,9 +171,9 @@ impl World {
         .unwrap()
     }
 
-    pub(crate) fn sized(&self, name: &str, size: &str, kind: &str) -> NodeClaim {
+    pub(crate) fn sized(name: &str, size: &str, kind: &str) -> NodeClaim {
         let one = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
-        self.claim_for(
+        Self::claim_for(
             name,
             json!([
                 one("node.kubernetes.io/instance-type", size),
@@ -190,7 +190,7 @@ impl Harness for World {
     }
 
     fn claim(&self, name: &str) -> NodeClaim {
-        self.claim_for(
+        Self::claim_for(
             name,
             json!([{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}]),
         )

@@ -1,5 +1,7 @@
 //! Choices against the contract's order.
 
+#![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
 use serde_json::{Value, json};
 
 use super::*;

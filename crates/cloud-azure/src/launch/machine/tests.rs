@@ -1,5 +1,7 @@
 //! The bodies of machines against the contract.
 
+#![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -93,7 +95,7 @@ fn spot_without_a_zone_is_evicted_by_deletion_at_the_price_on_demand() {
     let properties = &body["properties"];
     assert_eq!(properties["priority"], "Spot");
     assert_eq!(properties["evictionPolicy"], "Delete");
-    assert_eq!(properties["billingProfile"], json!({"maxPrice": -1.0}));
+    assert_eq!(properties["billingProfile"], json!({"maxPrice": -1}));
     assert_eq!(properties["storageProfile"]["imageReference"], json!({"id": SHARED}));
 }
 

@@ -62,10 +62,21 @@ fn judged(code: &str, message: &str, zone: &str, kind: &'static str) -> (String,
     (reason, offerings.iter().map(named).collect(), minutes)
 }
 
+/// Code, message, zone and kind that were asked for; reason, offerings, minutes.
+type Judged = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    u64,
+);
+
 #[test]
 fn every_class_of_the_table_marks_what_it_is_about() {
     let quota = "Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota.";
-    let cases: [(&str, &str, &str, &'static str, &str, &[&str], u64); 11] = [
+    let cases: [Judged; 11] = [
         (
             "OperationNotAllowed",
             "exceeding approved LowPriorityCores quota",
