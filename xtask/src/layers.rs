@@ -109,6 +109,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "cloud-azure",
+        sees: &["api", "model", "catalogue", "cloud", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "cloud-sim",
         sees: &["api", "model", "catalogue", "cloud"],
         pure: false,
@@ -157,6 +162,7 @@ const LAYERS: &[Layer] = &[
             "catalogue",
             "cloud",
             "cloud-aws",
+            "cloud-azure",
             "cloud-kwok",
             "cloud-sim",
             "controllers",

@@ -6,7 +6,10 @@
 mod labels;
 mod resources;
 
-use std::sync::Arc;
+pub use labels::labels;
+pub use resources::{EVICTION_MEMORY_MIB, capacity, overhead, reserved_cpu, reserved_memory};
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use api::labels::{
     CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE,
@@ -57,8 +60,87 @@ pub const COLUMNS: [&str; 23] = [
     "spot_westeurope",
 ];
 
+/// A size, as far as nodes of it differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine<'a> {
+    /// Such as `Standard_D4s_v5`.
+    pub name: &'a str,
+    /// Such as `D`.
+    pub family: &'a str,
+    /// Such as `Ds_v5`.
+    pub series: &'a str,
+    /// Such as `5`.
+    pub version: &'a str,
+    /// Virtual CPUs.
+    pub vcpu: i64,
+    /// Memory in GiB, which Azure gives in fractions.
+    pub memory_gib: f64,
+    /// `amd64` or `arm64`.
+    pub arch: &'a str,
+    /// GPUs.
+    pub gpu_count: i64,
+    /// Their name; empty without any.
+    pub gpu_name: &'a str,
+    /// `nvidia`, `amd` or empty.
+    pub gpu_manufacturer: &'a str,
+    /// Accelerated networking.
+    pub has_accelerated_networking: bool,
+    /// Premium storage.
+    pub has_premium_storage: bool,
+    /// The largest system disk that fits on the machine itself, in GB.
+    pub ephemeral_os_gb: Option<i64>,
+    /// Generations of images it boots, `1` and `2`; empty where that is not known.
+    pub hyperv_generations: &'a [&'a str],
+}
+
+/// How nodes are set up, as far as their shape follows from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setup<'a> {
+    /// Size of the system disk in GB.
+    pub os_disk_gb: i64,
+    /// The most pods.
+    pub max_pods: i64,
+    /// The fraction of memory that the hypervisor keeps.
+    pub memory_overhead: f64,
+    /// `Ubuntu` or `AzureLinux`.
+    pub os_sku: &'a str,
+    /// Cryptography is FIPS validated.
+    pub is_fips: bool,
+    /// The cluster's resource group as a label has it, where it is known.
+    pub cluster: Option<&'a str>,
+}
+
+impl Default for Setup<'_> {
+    /// The node class's defaults, in an overlay network.
+    fn default() -> Self {
+        Self {
+            os_disk_gb: 128,
+            max_pods: 250,
+            memory_overhead: 0.075,
+            os_sku: "Ubuntu",
+            is_fips: false,
+            cluster: None,
+        }
+    }
+}
+
+/// Where and how a size is sold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sale<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// Its zones that sell the size, and `0` for none in particular.
+    pub zones: &'a [&'a str],
+    /// `on-demand`, `spot`.
+    pub capacity_types: &'a [&'a str],
+    /// The same in AKS's words: `regular`, `spot`.
+    pub priorities: &'a [&'a str],
+    /// Ultra disks can be attached somewhere.
+    pub has_ultra_ssd: bool,
+}
+
 /// What the table says about a size.
-pub(crate) struct Size<'a> {
+struct Size<'a> {
     name: &'a str,
     family: &'a str,
     series: &'a str,
@@ -189,15 +271,79 @@ fn describe(size: &Size<'_>, region: &str) -> Option<Arc<CatalogType>> {
     let on_demand = size.on_demand?;
     let disks = size.max_data_disks.parse().ok();
     let limit = disks.map(|disks: u32| ("disk.csi.azure.com".into(), disks));
+    let (machine, setup) = (size.machine(), Setup::default());
+    let zones: Vec<&str> = size.zones.iter().map(String::as_str).chain([REGIONAL_ZONE]).collect();
+    let (capacity_types, priorities): (&[&str], &[&str]) = match size.spot {
+        Some(_) => (&[CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT], &["regular", "spot"]),
+        None => (&[CAPACITY_TYPE_ON_DEMAND], &["regular"]),
+    };
+    let sale = Sale {
+        region,
+        zones: &zones,
+        capacity_types,
+        priorities,
+        has_ultra_ssd: size.has_ultra_ssd,
+    };
     Some(Arc::new(CatalogType {
         name: size.name.into(),
-        requirements: labels::of(size, region),
-        capacity: resources::capacity(size),
-        overhead: resources::overhead(size),
+        requirements: labels(&machine, &setup, &sale),
+        capacity: capacity(&machine, &setup),
+        overhead: overhead(&machine),
         offerings: offerings(size, on_demand),
         volume_attachment_limits: limit.into_iter().collect(),
         dynamic_resources: DynamicResources::default(),
     }))
+}
+
+impl Size<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "the table has whole GiB, and few of them")]
+    fn machine(&self) -> Machine<'_> {
+        Machine {
+            name: self.name,
+            family: self.family,
+            series: self.series,
+            version: self.version,
+            vcpu: self.vcpu,
+            memory_gib: self.memory_gib as f64,
+            arch: self.arch,
+            gpu_count: self.gpu_count,
+            gpu_name: self.gpu_name,
+            gpu_manufacturer: self.gpu_manufacturer,
+            has_accelerated_networking: self.has_accelerated_networking,
+            has_premium_storage: self.has_premium_storage,
+            ephemeral_os_gb: self.ephemeral_os_gb.parse().ok(),
+            hyperv_generations: &[],
+        }
+    }
+}
+
+/// On-demand and spot prices of every size of the table in a region, and the day they are of. Regions without prices
+/// of their own have eastus'.
+pub fn prices(region: &str) -> Result<Prices, Damaged> {
+    let table = Table::unpack("azure", include_bytes!("../data/azure.tsv.gz"))?;
+    let sizes = table.rows(&COLUMNS, |fields| size(fields, region))?;
+    let priced = |price: fn(&Size<'_>) -> Option<Price>| {
+        let all = sizes
+            .iter()
+            .filter_map(|size| Some((size.name.to_owned(), price(size)?)));
+        all.collect()
+    };
+    Ok(Prices {
+        on_demand: priced(|size| size.on_demand),
+        spot: priced(|size| size.spot),
+        day: table.prices_of().to_owned(),
+    })
+}
+
+/// Prices by size.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prices {
+    /// On demand.
+    pub on_demand: BTreeMap<String, Price>,
+    /// Spot.
+    pub spot: BTreeMap<String, Price>,
+    /// The day they are of.
+    pub day: String,
 }
 
 /// Every zone, then the region without a zone, each on demand and where there is a price as spot.

@@ -132,6 +132,12 @@ families! {
     Minimal Histogram aws_sdk_go_request_duration_seconds = "aws_sdk_go_request_duration_seconds" ["service", "action", "status_code"] (buckets::DURATION) "Latency of AWS requests.";
     Minimal Counter aws_sdk_go_request_attempt_total = "aws_sdk_go_request_attempt_total" ["service", "action", "status_code"] "The total number of attempts of AWS requests.";
     Minimal Histogram aws_sdk_go_request_attempt_duration_seconds = "aws_sdk_go_request_attempt_duration_seconds" ["service", "action", "status_code"] (buckets::DURATION) "Latency of attempts of AWS requests.";
+    Minimal Counter instance_vm_create_start_total = "karpenter_instance_vm_create_start_total" ["image", "size", "zone", "capacity_type", "nodepool"] "Virtual machines that Azure was asked for.";
+    Minimal Counter instance_vm_create_failure_total = "karpenter_instance_vm_create_failure_total" ["image", "size", "zone", "capacity_type", "nodepool", "phase", "error_code"] "Virtual machines that Azure did not give, at once (sync) or later (async), by its code.";
+    Minimal Counter image_selection_error_count = "karpenter_image_selection_error_count" ["family"] "Sizes for which no image of their class was found.";
+    Full Counter azure_request_total = "dovetail_azure_request_total" ["action", "status_code"] "Requests to Azure, each attempt counted; 0 where there was no answer.";
+    Full Histogram azure_request_duration_seconds = "dovetail_azure_request_duration_seconds" ["action", "status_code"] (buckets::DURATION) "Latency of attempts of requests to Azure.";
+    Full Gauge azure_quota_used_ratio = "dovetail_azure_quota_used_ratio" ["family"] "How much of a quota of virtual CPUs is used, 1 for all of it.";
     Minimal Counter controller_runtime_reconcile_total = "controller_runtime_reconcile_total" ["controller", "result"] "Total number of reconciliations per controller.";
     Minimal Counter controller_runtime_reconcile_errors_total = "controller_runtime_reconcile_errors_total" ["controller"] "Total number of reconciliation errors per controller.";
     Minimal Counter controller_runtime_terminal_reconcile_errors_total = "controller_runtime_terminal_reconcile_errors_total" ["controller"] "Total number of terminal reconciliation errors per controller.";

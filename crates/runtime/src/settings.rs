@@ -5,6 +5,7 @@
 
 mod arguments;
 mod aws;
+mod azure;
 mod fault;
 mod gates;
 mod options;
@@ -13,6 +14,7 @@ mod scheduler_config;
 use std::time::Duration;
 
 pub use aws::{AwsSettings, Cloud};
+pub use azure::AzureSettings;
 pub use fault::{Notice, SettingsError};
 pub use options::usage;
 
@@ -82,6 +84,8 @@ pub struct Settings {
     pub cloud: Cloud,
     /// What only the AWS provider reads.
     pub aws: AwsSettings,
+    /// What only the Azure provider reads.
+    pub azure: AzureSettings,
 }
 
 /// How many metrics are shown.
@@ -176,6 +180,7 @@ impl Default for Settings {
             page_port: 0,
             cloud: Cloud::default(),
             aws: AwsSettings::default(),
+            azure: AzureSettings::default(),
         }
     }
 }
@@ -202,6 +207,7 @@ impl Settings {
             }
         }
         settings.aws.validate()?;
+        settings.azure.validate()?;
         if settings.enable_profiling {
             notices.push(Notice::NoProfiler);
         }

@@ -36,6 +36,8 @@ pub const SKU_GPU_MANUFACTURER: &str = "karpenter.azure.com/sku-gpu-manufacturer
 pub const SKU_GPU_COUNT: &str = "karpenter.azure.com/sku-gpu-count";
 /// Whether the machine sits in one zone or anywhere in the region.
 pub const PLACEMENT_SCOPE: &str = "karpenter.azure.com/placement-scope";
+/// Generations of Hyper-V whose images the size boots. For our own use, and not to be set.
+pub const SKU_HYPERV_GENERATION: &str = "karpenter.azure.com/sku-hyperv-generation";
 /// Managed resource group of the cluster.
 pub const AKS_CLUSTER: &str = "kubernetes.azure.com/cluster";
 /// Whether system pods may run here: system or user.
@@ -46,6 +48,12 @@ pub const AKS_SCALE_SET_PRIORITY: &str = "kubernetes.azure.com/scalesetpriority"
 pub const AKS_PRIORITY: &str = "kubernetes.azure.com/priority";
 /// Operating system family.
 pub const AKS_OS_SKU: &str = "kubernetes.azure.com/os-sku";
+/// The image family as the node class writes it.
+pub const AKS_OS_SKU_REQUESTED: &str = "kubernetes.azure.com/os-sku-requested";
+/// The image family that came of it.
+pub const AKS_OS_SKU_EFFECTIVE: &str = "kubernetes.azure.com/os-sku-effective";
+/// The client ID of the identity that the kubelet uses.
+pub const AKS_KUBELET_IDENTITY_CLIENT_ID: &str = "kubernetes.azure.com/kubelet-identity-client-id";
 /// `true` on nodes with FIPS cryptography.
 pub const AKS_FIPS_ENABLED: &str = "kubernetes.azure.com/fips_enabled";
 /// Set by users of Cilium.

@@ -2,43 +2,48 @@
 
 use model::{quantity::Quantity, resources::ResourceList, snapshot::CatalogOverhead};
 
-use super::Size;
+use super::{Machine, Setup};
 use crate::spec::{mebibytes, resources};
 
-/// Memory the hypervisor keeps, in thousandths.
-const VM_OVERHEAD_PER_MILLE: i64 = 75;
-/// Size of the system disk unless the node class says otherwise, in bytes.
-const OS_DISK_BYTES: i64 = 128_000_000_000;
-/// Pods of a node in an overlay network.
-const MAX_PODS: i64 = 250;
+/// What the kubelet keeps free before it evicts pods, in MiB.
+pub const EVICTION_MEMORY_MIB: i64 = 750;
 
-pub(super) fn capacity(size: &Size<'_>) -> ResourceList {
-    let memory = size.memory_gib << 10;
-    let gpu = if size.gpu_manufacturer == "amd" {
+/// What a node of the size has.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "the provider reckons in floats, and memory lies far below 2^53 bytes"
+)]
+pub fn capacity(machine: &Machine<'_>, setup: &Setup<'_>) -> ResourceList {
+    // The fraction of a GiB is lost first, then the hypervisor's part, rounded up to whole bytes.
+    let memory = (machine.memory_gib as i64) << 30;
+    let lost = (memory as f64 * setup.memory_overhead).ceil() as i64;
+    let gpu = if machine.gpu_manufacturer == "amd" {
         "amd.com/gpu"
     } else {
         "nvidia.com/gpu"
     };
     resources([
-        ("cpu", Quantity::from_units(size.vcpu)),
+        ("cpu", Quantity::from_units(machine.vcpu)),
+        ("memory", Quantity::from_bytes(memory - lost)),
         (
-            "memory",
-            mebibytes(memory - (memory * VM_OVERHEAD_PER_MILLE + 999) / 1000),
+            "ephemeral-storage",
+            Quantity::from_units(setup.os_disk_gb * 1_000_000_000),
         ),
-        ("ephemeral-storage", Quantity::from_units(OS_DISK_BYTES)),
-        ("pods", Quantity::from_units(MAX_PODS)),
-        (gpu, Quantity::from_units(size.gpu_count)),
+        ("pods", Quantity::from_units(setup.max_pods)),
+        (gpu, Quantity::from_units(machine.gpu_count)),
     ])
 }
 
-pub(super) fn overhead(size: &Size<'_>) -> CatalogOverhead {
+/// What of it pods do not get.
+pub fn overhead(machine: &Machine<'_>) -> CatalogOverhead {
     CatalogOverhead {
         kube_reserved: resources([
-            ("cpu", Quantity::from_millis(reserved_cpu(size.vcpu))),
-            ("memory", mebibytes(reserved_memory(size.memory_gib))),
+            ("cpu", Quantity::from_millis(reserved_cpu(machine.vcpu))),
+            ("memory", mebibytes(reserved_memory(machine.memory_gib))),
         ]),
         system_reserved: ResourceList::EMPTY,
-        eviction_threshold: resources([("memory", mebibytes(750))]),
+        eviction_threshold: resources([("memory", mebibytes(EVICTION_MEMORY_MIB))]),
     }
 }
 
@@ -49,18 +54,27 @@ pub(super) fn overhead(size: &Size<'_>) -> CatalogOverhead {
     clippy::cast_precision_loss,
     reason = "cores are few, and rounding down is the provider's"
 )]
-pub(super) fn reserved_cpu(cores: i64) -> i64 {
-    let brackets = [(0, 1, 0.06), (1, 2, 0.04), (2, 4, 0.02), (4, i64::MAX, 0.01)];
-    let part = |(from, to, rate): (i64, i64, f64)| (cores.min(to) - from).max(0) as f64 * rate;
-    (brackets.into_iter().map(part).fold(0.0, |sum, part| sum + part) * 1000.0) as i64
+pub fn reserved_cpu(cores: i64) -> i64 {
+    let brackets = [(1.0, 0.06), (2.0, 0.04), (4.0, 0.02), (f64::MAX, 0.01)];
+    (bracketed(cores as f64, &brackets) * 1000.0) as i64
 }
 
 /// 25 % of the first 4 GiB, 20 % to 8, 10 % to 16, 6 % to 128, 2 % above, in MiB rounded down.
-pub(super) fn reserved_memory(gib: i64) -> i64 {
-    let brackets = [(0, 4, 25), (4, 8, 20), (8, 16, 10), (16, 128, 6), (128, i64::MAX, 2)];
-    let hundredths: i64 = brackets
-        .into_iter()
-        .map(|(from, to, rate)| (gib.min(to) - from).max(0) * rate)
-        .sum();
-    hundredths * 1024 / 100
+#[expect(clippy::cast_possible_truncation, reason = "rounding down is the provider's")]
+pub fn reserved_memory(gib: f64) -> i64 {
+    let brackets = [(4.0, 0.25), (8.0, 0.20), (16.0, 0.10), (128.0, 0.06), (f64::MAX, 0.02)];
+    (bracketed(gib, &brackets) * 1024.0) as i64
+}
+
+/// Of each bracket its part, summed in their order: another order would round otherwise.
+fn bracketed(amount: f64, brackets: &[(f64, f64)]) -> f64 {
+    let (mut sum, mut lower) = (0.0, 0.0);
+    for (upper, rate) in brackets {
+        if lower > amount {
+            break;
+        }
+        sum += (upper.min(amount) - lower) * rate;
+        lower = *upper;
+    }
+    sum
 }

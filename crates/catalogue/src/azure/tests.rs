@@ -2,10 +2,7 @@
 
 use api::labels::azure as labels;
 
-use super::{
-    resources::{reserved_cpu, reserved_memory},
-    *,
-};
+use super::*;
 
 fn find(region: &str, name: &str) -> Arc<CatalogType> {
     Arc::clone(load(region).unwrap().catalog.get(&name.into()).unwrap())
@@ -25,7 +22,7 @@ fn reservations_are_the_providers() {
     for (cores, millis) in cpu {
         assert_eq!(reserved_cpu(cores), millis, "{cores} cores");
     }
-    for (gib, mib) in [(8, 1843), (16, 2662), (64, 5611)] {
+    for (gib, mib) in [(8.0, 1843), (16.0, 2662), (64.0, 5611), (3.5, 896)] {
         assert_eq!(reserved_memory(gib), mib, "{gib} GiB");
     }
 }
@@ -33,7 +30,9 @@ fn reservations_are_the_providers() {
 #[test]
 fn memory_is_what_the_hypervisor_leaves() {
     let found = find("eastus", "Standard_D4s_v5");
-    assert_eq!(found.capacity.amount("memory").value(), (16_384 - 1_229) << 20);
+    let memory = 16i64 << 30;
+    // 7.5 % of it, rounded up to a byte.
+    assert_eq!(found.capacity.amount("memory").value(), memory - 1_288_490_189);
     assert_eq!(found.capacity.amount("pods").value(), 250);
 }
 

@@ -7,11 +7,14 @@ use super::SettingsError;
 /// Whose machines are managed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cloud {
-    /// Amazon's where a cluster is named as Karpenter's Deployment for EKS names it, else kwok's.
+    /// Azure's where a subscription or a node resource group is named as Karpenter's Deployment for AKS does, Amazon's
+    /// where a cluster is named as its Deployment for EKS does, else kwok's.
     #[default]
     Auto,
     /// Amazon EC2.
     Aws,
+    /// Azure virtual machines.
+    Azure,
     /// Nodes without machines.
     Kwok,
 }

@@ -32,7 +32,7 @@ pub(super) enum Kind {
 
 macro_rules! options {
     ($($flag:literal $variable:literal $kind:expr, $help:literal;)*) => {
-        /// Every option, in upstream's order, then kwok's, then AWS', then ours.
+        /// Every option, in upstream's order, then kwok's, then AWS', then Azure's, then ours.
         pub(super) const ALL: &[Opt] = &[$(Opt { flag: $flag, variable: $variable, kind: $kind, help: $help },)*];
     };
 }
@@ -63,12 +63,12 @@ options! {
     "feature-gates" "FEATURE_GATES" Kind::Document(|settings, text| { settings.decisions.feature_gates = gates::parse(text).map_err(SettingsError::FeatureGates)?; Ok(()) }), "Optional features, as A=true,B=false.";
     "scheduler-config" "SCHEDULER_CONFIG" Kind::Document(|settings, text| { settings.decisions.default_constraints = scheduler_config::parse(text).map_err(SettingsError::SchedulerConfig)?; Ok(()) }), "YAML or JSON: podTopologySpread.defaultConstraints of the cluster's scheduler.";
     "instance-types-file-path" "INSTANCE_TYPES_FILE_PATH" Kind::Text(|settings, path| path.clone_into(&mut settings.instance_types_file_path)), "kwok: a file of instance types instead of the built-in ones.";
-    "cluster-ca-bundle" "CLUSTER_CA_BUNDLE" Kind::Text(|settings, bundle| bundle.clone_into(&mut settings.aws.cluster_ca_bundle)), "aws: who signs the API server's certificate, in base64, for nodes to trust. Default: as this process was told.";
-    "cluster-name" "CLUSTER_NAME" Kind::Text(|settings, name| name.clone_into(&mut settings.aws.cluster_name)), "aws: the name of the EKS cluster. Required.";
-    "cluster-endpoint" "CLUSTER_ENDPOINT" Kind::Text(|settings, url| url.clone_into(&mut settings.aws.cluster_endpoint)), "aws: the API server's URL for nodes. Default: EKS is asked.";
+    "cluster-ca-bundle" "CLUSTER_CA_BUNDLE" Kind::Text(|settings, bundle| { bundle.clone_into(&mut settings.aws.cluster_ca_bundle); bundle.clone_into(&mut settings.azure.cluster_ca_bundle); }), "aws, azure: who signs the API server's certificate, in base64, for nodes to trust. Default: as this process was told.";
+    "cluster-name" "CLUSTER_NAME" Kind::Text(|settings, name| { name.clone_into(&mut settings.aws.cluster_name); name.clone_into(&mut settings.azure.cluster_name); }), "aws, azure: the name of the cluster. Required.";
+    "cluster-endpoint" "CLUSTER_ENDPOINT" Kind::Text(|settings, url| { url.clone_into(&mut settings.aws.cluster_endpoint); url.clone_into(&mut settings.azure.cluster_endpoint); }), "aws, azure: the API server's URL for nodes. Default: EKS is asked; azure: required.";
     "isolated-vpc" "ISOLATED_VPC" Kind::Switch(|settings| &mut settings.aws.isolated_vpc), "aws: only services with a VPC endpoint can be reached; on-demand prices are the built-in ones. Default false.";
     "eks-control-plane" "EKS_CONTROL_PLANE" Kind::Switch(|settings| &mut settings.aws.eks_control_plane), "aws: EKS runs the control plane and knows its version. Default false.";
-    "vm-memory-overhead-percent" "VM_MEMORY_OVERHEAD_PERCENT" Kind::Fraction(|settings| &mut settings.aws.vm_memory_overhead_percent), "aws: the part of memory that the hypervisor takes, until a node has shown it. Default 0.075.";
+    "vm-memory-overhead-percent" "VM_MEMORY_OVERHEAD_PERCENT" Kind::Fraction(|settings| &mut settings.aws.vm_memory_overhead_percent), "aws, azure: the part of memory that the hypervisor takes, until a node has shown it. Default 0.075.";
     "interruption-queue" "INTERRUPTION_QUEUE" Kind::Text(|settings, name| name.clone_into(&mut settings.aws.interruption_queue)), "aws: the name of the SQS queue of interruptions. Default none.";
     "reserved-enis" "RESERVED_ENIS" Kind::Number(|settings, number| { settings.aws.reserved_enis = number; Ok(()) }), "aws: network interfaces that pods do not get. Default 0.";
     "disable-dry-run" "DISABLE_DRY_RUN" Kind::Switch(|settings| &mut settings.aws.disable_dry_run), "aws: node classes are not tried by dry runs. Default false.";
@@ -76,7 +76,48 @@ options! {
     "ami-refresh-interval" "AMI_REFRESH_INTERVAL" Kind::Span(|settings| &mut settings.aws.ami_refresh_interval), "aws: how long images are remembered, 1m or more. Default 1m.";
     "subnet-refresh-interval" "SUBNET_REFRESH_INTERVAL" Kind::Span(|settings| &mut settings.aws.subnet_refresh_interval), "aws: how long subnets are remembered, 1m or more. Default 1m.";
     "aws-feature-gates" "AWS_FEATURE_GATES" Kind::Text(|_, _| {}), "aws: accepted, without effect: NodeClassCEL is not released upstream.";
-    "cloud" "CLOUD" Kind::Choice(&["auto", "aws", "kwok"], |settings, cloud| settings.cloud = match cloud { "aws" => Cloud::Aws, "kwok" => Cloud::Kwok, _ => Cloud::Auto }), "Whose machines: aws, kwok, or auto: aws where --cluster-name is set and this build has it, else kwok. Default auto.";
+    "kubelet-bootstrap-token" "KUBELET_BOOTSTRAP_TOKEN" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.kubelet_bootstrap_token)), "azure: the token with which a kubelet asks for its certificate. Required.";
+    "ssh-public-key" "SSH_PUBLIC_KEY" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.ssh_public_key)), "azure: the key that may log in to nodes. Required.";
+    "vnet-subnet-id" "VNET_SUBNET_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.vnet_subnet_id)), "azure: the ARM id of the subnet of nodes whose class names none. Required.";
+    "node-resource-group" "AZURE_NODE_RESOURCE_GROUP" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.node_resource_group)), "azure: the resource group of the nodes. Required.";
+    "linux-admin-username" "LINUX_ADMIN_USERNAME" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.linux_admin_username)), "azure: the administrator of nodes. Default azureuser.";
+    "network-plugin" "NETWORK_PLUGIN" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.network_plugin)), "azure: azure or none. Default azure.";
+    "network-plugin-mode" "NETWORK_PLUGIN_MODE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.network_plugin_mode)), "azure: overlay or empty. Default overlay.";
+    "network-policy" "NETWORK_POLICY" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.network_policy)), "azure: who enforces network policies. Default nobody.";
+    "network-dataplane" "NETWORK_DATAPLANE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.network_dataplane)), "azure: azure, cilium or empty. Default cilium.";
+    "dns-service-ip" "DNS_SERVICE_IP" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.dns_service_ip)), "azure: the address of cluster DNS. Default: that of the Service kube-dns.";
+    "vnet-guid" "VNET_GUID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.vnet_guid)), "azure: the GUID of the virtual network. Default: Azure is asked.";
+    "node-identities" "NODE_IDENTITIES" Kind::Text(|settings, ids| settings.azure.node_identities = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned).collect()), "azure: ARM ids of the identities that nodes have, separated by commas. Default none.";
+    "kubelet-identity-client-id" "KUBELET_IDENTITY_CLIENT_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.kubelet_identity_client_id)), "azure: the client ID of the identity that kubelets use. Default none.";
+    "provision-mode" "PROVISION_MODE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.provision_mode)), "azure: aksscriptless; the other modes of upstream are refused at the start. Default aksscriptless.";
+    "nodebootstrapping-server-url" "NODEBOOTSTRAPPING_SERVER_URL" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.node_bootstrapping_server_url)), "azure: the service of mode bootstrappingclient. Default none.";
+    "use-sig" "USE_SIG" Kind::Switch(|settings| &mut settings.azure.use_sig), "azure: images come from shared galleries instead of community galleries. Default false.";
+    "sig-access-token-server-url" "SIG_ACCESS_TOKEN_SERVER_URL" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.sig_access_token_server_url)), "azure: who gives tokens for shared galleries. Default none.";
+    "sig-subscription-id" "SIG_SUBSCRIPTION_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.sig_subscription_id)), "azure: the subscription of shared galleries. Default none.";
+    "node-osdisk-diskencryptionset-id" "NODE_OSDISK_DISKENCRYPTIONSET_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.disk_encryption_set_id)), "azure: the ARM id of the disk encryption set of system disks. Default none.";
+    "manage-existing-aks-machines" "MANAGE_EXISTING_AKS_MACHINES" Kind::Switch(|settings| &mut settings.azure.manage_existing_aks_machines), "azure: also look after machines that the machine API made. Default false.";
+    "aks-machines-pool-name" "AKS_MACHINES_POOL_NAME" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.aks_machines_pool_name)), "azure: the agent pool of the machine API. Default none.";
+    "provider-batch-idle-duration" "PROVIDER_BATCH_IDLE_DURATION" Kind::Span(|settings| &mut settings.azure.batch_idle_duration), "azure: how long a batch of machines waits for more. Default 1s.";
+    "provider-batch-max-duration" "PROVIDER_BATCH_MAX_DURATION" Kind::Span(|settings| &mut settings.azure.batch_max_duration), "azure: the longest that a batch of machines waits. Default 5s.";
+    "provider-batch-max-size" "PROVIDER_BATCH_MAX_SIZE" Kind::Number(|settings, size| { settings.azure.batch_max_size = size; Ok(()) }), "azure: the most machines in a batch, 1 to 50. Default 50.";
+    "additional-tags" "ADDITIONAL_TAGS" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.additional_tags)), "azure: tags of everything we make, as k=v,k=v. Default none.";
+    "enable-azure-sdk-logging" "ENABLE_AZURE_SDK_LOGGING" Kind::Switch(|settings| &mut settings.azure.is_sdk_logged), "azure: log every request to Azure at level debug. Default true.";
+    "arm-cloud" "ARM_CLOUD" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.cloud)), "azure: AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud. Default AzurePublicCloud.";
+    "azure-environment-filepath" "AZURE_ENVIRONMENT_FILEPATH" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.environment_filepath)), "azure: a file that describes another cloud: resourceManagerEndpoint, activeDirectoryEndpoint, tokenAudience. Default none.";
+    "location" "LOCATION" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.location)), "azure: the region. Required.";
+    "arm-resource-group" "ARM_RESOURCE_GROUP" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.resource_group)), "azure: the resource group of the cluster itself. Default none.";
+    "arm-tenant-id" "ARM_TENANT_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.tenant_id)), "azure: the tenant. Default none.";
+    "azure-tenant-id" "AZURE_TENANT_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.tenant_id)), "azure: the tenant; wins over ARM_TENANT_ID.";
+    "arm-subscription-id" "ARM_SUBSCRIPTION_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.subscription_id)), "azure: the subscription. Required.";
+    "azure-subscription-id" "AZURE_SUBSCRIPTION_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.subscription_id)), "azure: the subscription; wins over ARM_SUBSCRIPTION_ID.";
+    "system-namespace" "SYSTEM_NAMESPACE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.system_namespace)), "azure: where the ConfigMap upcoming-maintenance-window is. Default none: windows are always open.";
+    "azure-client-id" "AZURE_CLIENT_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.client_id)), "azure: the identity we act as. Default: that of the machine.";
+    "azure-federated-token-file" "AZURE_FEDERATED_TOKEN_FILE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.federated_token_file)), "azure: the service account token that is exchanged for one of Azure (workload identity). Default none.";
+    "azure-authority-host" "AZURE_AUTHORITY_HOST" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.authority_host)), "azure: who exchanges it. Default: the cloud's.";
+    "arm-endpoint" "ARM_ENDPOINT" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.arm_endpoint)), "azure: the address of Azure Resource Manager. Default: the cloud's.";
+    "arm-static-token" "ARM_STATIC_TOKEN" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.static_token)), "azure: a token for a double of Azure on this machine; refused for any other address. Default none.";
+    "azure-pricing-endpoint" "AZURE_PRICING_ENDPOINT" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.pricing_endpoint)), "azure: the address of the retail prices. Default: the public one, in the public cloud only.";
+    "cloud" "CLOUD" Kind::Choice(&["auto", "aws", "azure", "kwok"], |settings, cloud| settings.cloud = match cloud { "aws" => Cloud::Aws, "azure" => Cloud::Azure, "kwok" => Cloud::Kwok, _ => Cloud::Auto }), "Whose machines: aws, azure, kwok, or auto: azure where ARM_SUBSCRIPTION_ID or --node-resource-group is set, aws where --cluster-name is set and this build has it, else kwok. Default auto.";
     "metrics-profile" "METRICS_PROFILE" Kind::Choice(&["minimal", "standard", "full"], |settings, profile| settings.metrics_profile = match profile { "minimal" => MetricsProfile::Minimal, "full" => MetricsProfile::Full, _ => MetricsProfile::Standard }), "How many metrics are shown: minimal, standard (upstream's) or full. Default standard.";
     "steering" "STEERING" Kind::Choice(&["off", "release", "nominate", "pin"], |settings, steering| settings.steering = match steering { "off" => Steering::Off, "release" => Steering::Release, "pin" => Steering::Pin, _ => Steering::Nominate }), "How pods are led to the nodes planned for them: off, release, nominate or pin. Default nominate.";
     "packing" "PACKING" Kind::Choice(&["cheapest", "faithful"], |settings, packing| settings.packing = if packing == "faithful" { Packing::Faithful } else { Packing::Cheapest }), "Which plans are made: cheapest, or faithful to upstream. Default cheapest.";

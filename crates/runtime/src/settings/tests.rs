@@ -40,10 +40,7 @@ fn nothing_given_is_upstreams_defaults() {
 #[test]
 fn variables_of_other_providers_are_not_ours_to_judge() {
     assert_eq!(
-        settings(
-            &[],
-            &[("ARM_SUBSCRIPTION_ID", "1"), ("SYSTEM_NAMESPACE", "kube-system")]
-        ),
+        settings(&[], &[("ARM_PROXY", "1"), ("SYSTEM_NAME", "kube-system")]),
         Settings::default()
     );
 }
@@ -96,7 +93,7 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         decisions_file: "decisions.jsonl".to_owned(),
         flight_recorder: "flight".to_owned(),
         page_port: 8082,
-        cloud: Cloud::Aws,
+        cloud: Cloud::Azure,
         aws: AwsSettings {
             cluster_name: "prod".to_owned(),
             cluster_endpoint: "https://abc.eks.amazonaws.com".to_owned(),
@@ -110,6 +107,50 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
             enable_zonal_shift: true,
             ami_refresh_interval: Duration::from_mins(5),
             subnet_refresh_interval: Duration::from_mins(2),
+        },
+        azure: AzureSettings {
+            cluster_name: "prod".to_owned(),
+            cluster_endpoint: "https://abc.eks.amazonaws.com".to_owned(),
+            cluster_ca_bundle: "LS0t".to_owned(),
+            kubelet_bootstrap_token: "t.t".to_owned(),
+            ssh_public_key: "ssh-rsa k".to_owned(),
+            vnet_subnet_id: "/s".to_owned(),
+            node_resource_group: "mc".to_owned(),
+            linux_admin_username: "root".to_owned(),
+            network_plugin: "none".to_owned(),
+            network_plugin_mode: "".to_owned(),
+            network_policy: "cilium".to_owned(),
+            network_dataplane: "azure".to_owned(),
+            dns_service_ip: "10.1.0.10".to_owned(),
+            vnet_guid: "00000000-0000-0000-0000-000000000001".to_owned(),
+            kubelet_identity_client_id: "00000000-0000-0000-0000-000000000002".to_owned(),
+            provision_mode: "aksmachineapi".to_owned(),
+            node_bootstrapping_server_url: "nb".to_owned(),
+            sig_access_token_server_url: "http://t".to_owned(),
+            sig_subscription_id: "sig".to_owned(),
+            disk_encryption_set_id: "/d".to_owned(),
+            aks_machines_pool_name: "pool".to_owned(),
+            additional_tags: "a=b".to_owned(),
+            cloud: "AzureChinaCloud".to_owned(),
+            environment_filepath: "/f".to_owned(),
+            location: "eastus".to_owned(),
+            resource_group: "rg".to_owned(),
+            tenant_id: "tenant".to_owned(),
+            subscription_id: "sub".to_owned(),
+            system_namespace: "kube-system".to_owned(),
+            client_id: "client".to_owned(),
+            federated_token_file: "/t".to_owned(),
+            authority_host: "https://a".to_owned(),
+            arm_endpoint: "https://m".to_owned(),
+            static_token: "st".to_owned(),
+            pricing_endpoint: "https://p".to_owned(),
+            node_identities: vec!["/a".to_owned(), "/b".to_owned()],
+            use_sig: true,
+            manage_existing_aks_machines: true,
+            batch_idle_duration: Duration::from_secs(2),
+            batch_max_duration: Duration::from_secs(9),
+            batch_max_size: 7,
+            is_sdk_logged: false,
         },
     };
     let constraints = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#;
@@ -161,13 +202,57 @@ fn every_option_can_be_set_by_its_flag_and_by_its_variable() {
         ("ami-refresh-interval", "5m"),
         ("subnet-refresh-interval", "2m"),
         ("aws-feature-gates", "NodeClassCEL=false"),
-        ("cloud", "aws"),
+        ("kubelet-bootstrap-token", "t.t"),
+        ("ssh-public-key", "ssh-rsa k"),
+        ("vnet-subnet-id", "/s"),
+        ("node-resource-group", "mc"),
+        ("linux-admin-username", "root"),
+        ("network-plugin", "none"),
+        ("network-plugin-mode", ""),
+        ("network-policy", "cilium"),
+        ("network-dataplane", "azure"),
+        ("dns-service-ip", "10.1.0.10"),
+        ("vnet-guid", "00000000-0000-0000-0000-000000000001"),
+        ("kubelet-identity-client-id", "00000000-0000-0000-0000-000000000002"),
+        ("provision-mode", "aksmachineapi"),
+        ("nodebootstrapping-server-url", "nb"),
+        ("sig-access-token-server-url", "http://t"),
+        ("sig-subscription-id", "sig"),
+        ("node-osdisk-diskencryptionset-id", "/d"),
+        ("aks-machines-pool-name", "pool"),
+        ("additional-tags", "a=b"),
+        ("arm-cloud", "AzureChinaCloud"),
+        ("azure-environment-filepath", "/f"),
+        ("location", "eastus"),
+        ("arm-resource-group", "rg"),
+        ("arm-tenant-id", "tenant"),
+        ("azure-tenant-id", "tenant"),
+        ("arm-subscription-id", "sub"),
+        ("azure-subscription-id", "sub"),
+        ("system-namespace", "kube-system"),
+        ("azure-client-id", "client"),
+        ("azure-federated-token-file", "/t"),
+        ("azure-authority-host", "https://a"),
+        ("arm-endpoint", "https://m"),
+        ("arm-static-token", "st"),
+        ("azure-pricing-endpoint", "https://p"),
+        ("node-identities", "/a, /b"),
+        ("use-sig", "true"),
+        ("manage-existing-aks-machines", "true"),
+        ("provider-batch-idle-duration", "2s"),
+        ("provider-batch-max-duration", "9s"),
+        ("provider-batch-max-size", "7"),
+        ("enable-azure-sdk-logging", "false"),
+        ("cloud", "azure"),
     ];
     let flags: Vec<String> = values.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let variables: Vec<String> = values
         .iter()
-        .map(|(flag, _)| flag.to_uppercase().replace('-', "_"))
+        .map(|(flag, _)| {
+            let option = options::ALL.iter().find(|option| option.flag == *flag).unwrap();
+            option.variable.to_owned()
+        })
         .collect();
     let variables: Vec<(&str, &str)> = variables
         .iter()

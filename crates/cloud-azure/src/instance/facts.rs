@@ -1,0 +1,298 @@
+//! A machine as Azure describes it, and what a NodeClaim learns from it.
+
+use std::collections::BTreeMap;
+
+use api::{
+    annotations,
+    azure::{AKSNODECLASS_HASH_VERSION, AKSNodeClass},
+    labels::{
+        CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, NODEPOOL, ZONE,
+        azure::{
+            AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, PLACEMENT_SCOPE, REGIONAL_ZONE, SKU_STORAGE_ULTRA_SSD, WELL_KNOWN,
+        },
+    },
+};
+use cloud::{Instance, Launched};
+use jiff::Timestamp;
+use model::{
+    object::{Map, NodeClaim, Text},
+    requirement::Operator,
+    resources::ResourceList,
+    snapshot::CatalogType,
+    vocabulary::Vocabulary,
+};
+
+use crate::{
+    arm::wire::{Tags, VirtualMachine},
+    launch::tags,
+};
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) size: String,
+    /// As the label has it.
+    pub(crate) zone: String,
+    pub(crate) capacity_type: &'static str,
+    pub(crate) image: String,
+    pub(crate) has_ultra_ssd: bool,
+    pub(crate) state: String,
+    pub(crate) created_at: Option<Timestamp>,
+    pub(crate) tags: Tags,
+    pub(crate) identities: Vec<String>,
+}
+
+impl Machine {
+    /// As Azure has it. Resource Graph mixes the case of names.
+    pub(crate) fn of(vm: &VirtualMachine, region: &str) -> Self {
+        let name = match vm.id.rsplit_once('/') {
+            Some((_, last)) => last,
+            None => &vm.name,
+        };
+        let properties = &vm.properties;
+        let image = properties.storage_profile.image_reference.as_ref();
+        let image = image.and_then(|it| {
+            let ids = [&it.community_gallery_image_id, &it.shared_gallery_image_id, &it.id];
+            ids.into_iter().flatten().find(|id| !id.is_empty()).cloned()
+        });
+        let is_spot = properties.priority.as_deref() == Some("Spot");
+        let ultra = properties
+            .additional_capabilities
+            .as_ref()
+            .and_then(|it| it.ultra_ssd_enabled);
+        let identities = vm
+            .identity
+            .iter()
+            .flat_map(|it| it.user_assigned_identities.keys().cloned());
+        Self {
+            name: name.to_lowercase(),
+            size: properties.hardware_profile.vm_size.clone(),
+            zone: match vm.zones.first() {
+                Some(number) => format!("{region}-{number}"),
+                None => REGIONAL_ZONE.to_owned(),
+            },
+            capacity_type: if is_spot {
+                CAPACITY_TYPE_SPOT
+            } else {
+                CAPACITY_TYPE_ON_DEMAND
+            },
+            image: image.unwrap_or_default(),
+            has_ultra_ssd: ultra == Some(true),
+            state: properties.provisioning_state.clone().unwrap_or_default(),
+            created_at: properties.time_created,
+            tags: vm.tags.clone(),
+            identities: identities.collect(),
+        }
+    }
+
+    fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether it belongs to a cluster, and to us rather than to AKS's machine API.
+    pub(crate) fn is_of(&self, cluster: &str) -> bool {
+        belongs(&self.tags, cluster)
+    }
+
+    /// Whether it was launched for a claim.
+    pub(crate) fn is_for(&self, claim: &NodeClaim) -> bool {
+        is_for(&self.tags, &self.name, claim)
+    }
+
+    /// It is on its way out.
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.state.eq_ignore_ascii_case("Deleting")
+    }
+
+    /// It never came about.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.eq_ignore_ascii_case("Failed")
+    }
+
+    /// It is being made.
+    pub(crate) fn is_creating(&self) -> bool {
+        self.state.eq_ignore_ascii_case("Creating")
+    }
+
+    pub(crate) fn node_class(&self) -> Option<&str> {
+        self.tag(tags::CLASS)
+    }
+
+    /// As the cloud lists it.
+    pub(crate) fn instance(&self, provider_id: &str, launched: Launched) -> Instance {
+        let claim = self.tag(tags::CLAIM).or_else(|| self.name.strip_prefix("aks-"));
+        Instance {
+            provider_id: provider_id.into(),
+            claim: claim.map(Into::into),
+            claim_uid: self.tag(tags::CLAIM_UID).map(Into::into),
+            launched_at: self.created_at,
+            is_terminating: self.is_deleting(),
+            launched,
+        }
+    }
+}
+
+/// Whether tags say that something is ours.
+pub(crate) fn belongs(found: &Tags, cluster: &str) -> bool {
+    found.get(tags::CLUSTER).is_some_and(|it| it == cluster)
+        && found.contains_key(tags::POOL)
+        && !found.contains_key(tags::AKS_MACHINE)
+}
+
+/// Whether tags, or a name that upstream gave, say that something is a claim's.
+pub(crate) fn is_for(found: &Tags, name: &str, claim: &NodeClaim) -> bool {
+    match (found.get(tags::CLAIM_UID), found.get(tags::CLAIM)) {
+        (Some(uid), _) => *uid == claim.metadata.uid.to_string(),
+        (None, Some(of)) => *of == *claim.metadata.name,
+        (None, None) => name.strip_prefix("aks-") == Some(&*claim.metadata.name),
+    }
+}
+
+/// What is known about where a machine came from. All of it at a launch; at other times what is still there.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) entry: Option<&'a CatalogType>,
+    pub(crate) class: Option<&'a AKSNodeClass>,
+    pub(crate) claim: Option<&'a NodeClaim>,
+    pub(crate) in_place_hash: Option<&'a str>,
+}
+
+/// What a NodeClaim learns.
+pub(crate) fn launched(machine: &Machine, provider_id: &str, origin: &Origin<'_>) -> Launched {
+    let shape = origin.entry.map(|entry| entry.instance_type(&mut Vocabulary::new()));
+    let has = |list: Option<ResourceList>| -> ResourceList {
+        let list = list.unwrap_or_default();
+        let kept = list.iter().filter(|(_, amount)| !amount.is_zero());
+        kept.map(|(name, amount)| (name.clone(), amount)).collect()
+    };
+    Launched {
+        provider_id: provider_id.into(),
+        image_id: machine.image.as_str().into(),
+        allocatable: has(shape.as_ref().map(model::instance_type::InstanceType::allocatable)),
+        capacity: has(shape.map(|shape| shape.capacity)),
+        labels: pairs(machine_labels(machine, origin)),
+        annotations: pairs(class_annotations(origin)),
+    }
+}
+
+fn pairs(map: BTreeMap<String, String>) -> Map<Text> {
+    Map::from_pairs(map.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+}
+
+fn machine_labels(machine: &Machine, origin: &Origin<'_>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    // What a claim allows only one value of, a pod may have asked for: the next plan must see it on the claim.
+    let asked = origin.claim.iter().flat_map(|claim| claim.spec.requirements.iter());
+    let asked = asked.filter(|it| *it.operator == *"In" && it.values.len() == 1 && WELL_KNOWN.contains(&&*it.key));
+    all.extend(asked.filter_map(|it| Some((it.key.to_string(), it.values.first()?.to_string()))));
+    let of_type = origin.entry.iter().flat_map(|entry| &entry.requirements);
+    let of_type = of_type.filter(|it| it.operator == Operator::In && it.values.len() == 1);
+    all.extend(of_type.filter_map(|it| Some((it.key.clone(), it.values.first()?.clone()))));
+    let mut set = |key: &str, value: &str| all.insert(key.to_owned(), value.to_owned());
+    let priority = if machine.capacity_type == CAPACITY_TYPE_SPOT {
+        "spot"
+    } else {
+        "regular"
+    };
+    set(INSTANCE_TYPE, &machine.size);
+    set(ZONE, &machine.zone);
+    set(
+        PLACEMENT_SCOPE,
+        if machine.zone == REGIONAL_ZONE {
+            "regional"
+        } else {
+            "zonal"
+        },
+    );
+    set(CAPACITY_TYPE, machine.capacity_type);
+    set(AKS_SCALE_SET_PRIORITY, priority);
+    set(AKS_PRIORITY, priority);
+    set(
+        SKU_STORAGE_ULTRA_SSD,
+        if machine.has_ultra_ssd { "true" } else { "false" },
+    );
+    if let Some(pool) = machine.tag(tags::POOL) {
+        set(NODEPOOL, pool);
+    }
+    all
+}
+
+fn class_annotations(origin: &Origin<'_>) -> BTreeMap<String, String> {
+    let (Some(class), Some(hash)) = (origin.class, origin.in_place_hash) else {
+        return BTreeMap::new();
+    };
+    let entries = [
+        (annotations::azure::AKSNODECLASS_HASH, class.hash()),
+        (
+            annotations::azure::AKSNODECLASS_HASH_VERSION,
+            AKSNODECLASS_HASH_VERSION.to_owned(),
+        ),
+        (annotations::azure::IN_PLACE_UPDATE_HASH, hash.to_owned()),
+    ];
+    entries.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn machine(change: Value) -> Machine {
+        let mut whole = json!({
+            "id": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/AKS-General-x",
+            "location": "eastus", "zones": ["2"],
+            "tags": {"karpenter.azure.com_cluster": "prod", "karpenter.sh_nodepool": "general"},
+            "properties": {"provisioningState": "Succeeded", "timeCreated": "2026-11-17T10:00:00Z", "priority": "Spot",
+                "hardwareProfile": {"vmSize": "Standard_D4s_v5"},
+                "storageProfile": {"imageReference": {"communityGalleryImageId": "/CommunityGalleries/x"}}},
+        });
+        for (key, value) in change.as_object().unwrap() {
+            whole[key] = value.clone();
+        }
+        Machine::of(&serde_json::from_value(whole).unwrap(), "eastus")
+    }
+
+    fn claim(name: &str, uid: &str) -> NodeClaim {
+        serde_json::from_value(json!({"metadata": {"name": name, "uid": uid}})).unwrap()
+    }
+
+    #[test]
+    fn a_machine_is_read_whatever_the_case_of_its_name() {
+        let machine = machine(json!({}));
+        assert_eq!(machine.name, "aks-general-x");
+        assert_eq!((machine.zone.as_str(), machine.capacity_type), ("eastus-2", "spot"));
+        assert_eq!(machine.image, "/CommunityGalleries/x");
+        let instance = machine.instance("azure:///x", Launched::default());
+        assert_eq!(instance.claim.unwrap().as_str(), "general-x");
+    }
+
+    #[test]
+    fn null_zones_are_no_zone() {
+        assert_eq!(machine(json!({"zones": null})).zone, "0");
+    }
+
+    #[test]
+    fn ours_is_what_our_clusters_tags_say() {
+        assert!(machine(json!({})).is_of("prod"));
+        assert!(!machine(json!({})).is_of("other"));
+        assert!(!machine(json!({"tags": {"karpenter.sh_nodepool": "general"}})).is_of("prod"));
+        let of_aks = json!({"karpenter.azure.com_cluster": "prod", "karpenter.sh_nodepool": "g",
+            "karpenter.azure.com_aksmachine_nodeclaim": "x"});
+        assert!(!machine(json!({"tags": of_aks})).is_of("prod"));
+    }
+
+    #[test]
+    fn a_machine_is_its_claims_by_identity_and_upstreams_by_name() {
+        let of_upstream = machine(json!({}));
+        assert!(of_upstream.is_for(&claim("general-x", "u-1")));
+        assert!(!of_upstream.is_for(&claim("general-y", "u-1")));
+        let ours =
+            machine(json!({"tags": {"dovetail.dev_nodeclaim-uid": "u-1", "karpenter.sh_nodeclaim": "general-x"}}));
+        assert!(ours.is_for(&claim("general-x", "u-1")));
+        assert!(!ours.is_for(&claim("general-x", "u-2")), "a namesake is another claim");
+    }
+}

@@ -1,0 +1,115 @@
+//! Tags and identities that changed are given to machines that run, without replacing them.
+
+use std::collections::BTreeMap;
+
+use api::{annotations::azure::IN_PLACE_UPDATE_HASH, azure::AKSNodeClass, condition::names::nodeclaim::REGISTERED};
+use model::object::{ConditionStatus, NodeClaim};
+use serde_json::json;
+
+use super::{facts::Machine, watch::BILLING};
+use crate::{
+    arm::{Failure, calls::tags_patch, wire::Tags},
+    ids,
+    launch::tags,
+    reads::ReadSide,
+};
+
+/// Looks at all claims and updates those whose machines are not as their class and the settings say.
+pub(crate) async fn update_in_place(read: &ReadSide) -> Result<(), String> {
+    let claims = read
+        .objects
+        .claims()
+        .await
+        .map_err(|error| format!("listing nodeclaims, {error}"))?;
+    let mut failures = Vec::new();
+    for claim in claims.iter().filter(|claim| is_settled(claim)) {
+        if let Err(failure) = update(read, claim).await {
+            failures.push(format!("NodeClaim {}: {failure}", claim.metadata.name));
+        }
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
+}
+
+fn is_settled(claim: &NodeClaim) -> bool {
+    let is_registered = claim
+        .condition(REGISTERED)
+        .is_some_and(|it| it.status == ConditionStatus::True);
+    is_registered && claim.status.provider_id.is_some() && !claim.metadata.is_deleting()
+}
+
+async fn update(read: &ReadSide, claim: &NodeClaim) -> Result<(), String> {
+    let reference = claim
+        .spec
+        .node_class_ref
+        .as_ref()
+        .ok_or("it has no spec.nodeClassRef")?;
+    let class = read
+        .node_class(&reference.name)
+        .await
+        .map_err(|error| error.to_string())?;
+    let Some(class) = class else { return Ok(()) };
+    let azure = &read.settings.azure;
+    let additional = azure.extra_tags().map_err(|error| error.to_string())?;
+    let upstream = tags::upstream(&azure.cluster_name, &additional, &class, claim);
+    let hash = tags::in_place_hash(&azure.node_identities, &upstream);
+    let known = claim.metadata.annotations.get(IN_PLACE_UPDATE_HASH).map(|it| &**it);
+    if known == Some(hash.as_str()) {
+        return Ok(());
+    }
+    if let Some(id) = &claim.status.provider_id {
+        let name = ids::name_of_provider_id(id).map_err(|error| error.to_string())?;
+        apply(read, claim, &class, name, &upstream)
+            .await
+            .map_err(|failure| failure.to_string())?;
+    }
+    let annotations = BTreeMap::from([(IN_PLACE_UPDATE_HASH, hash)]);
+    let written = read.objects.annotate_claim(claim, &annotations).await;
+    written.map_err(|error| format!("writing {IN_PLACE_UPDATE_HASH}, {error}"))
+}
+
+/// The interface first, the machine last: a half-done update is begun anew.
+async fn apply(
+    read: &ReadSide,
+    claim: &NodeClaim,
+    class: &AKSNodeClass,
+    name: &str,
+    upstream: &Tags,
+) -> Result<(), Failure> {
+    let (arm, azure) = (&read.arm, &read.settings.azure);
+    let group = azure.node_resource_group.as_str();
+    let vm = match arm.vm(group, name).await {
+        Ok(vm) => vm,
+        Err(failure) if failure.is_not_found() => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let machine = Machine::of(&vm, &azure.location);
+    let mut wanted = tags::all(upstream, class, claim, None);
+    wanted.extend(
+        machine
+            .tags
+            .get(tags::LAUNCH)
+            .map(|launch| (tags::LAUNCH.to_owned(), launch.clone())),
+    );
+    let patch = tags_patch(&wanted);
+    arm.patch_nic(group, name, &patch).await?;
+    match arm.patch_extension(group, name, BILLING, &patch).await {
+        Err(failure) if !failure.is_not_found() => return Err(failure),
+        _ => {}
+    }
+    let missing: BTreeMap<&String, serde_json::Value> = azure
+        .node_identities
+        .iter()
+        .filter(|id| !machine.identities.iter().any(|has| has.eq_ignore_ascii_case(id)))
+        .map(|id| (id, json!({})))
+        .collect();
+    let mut patch = patch;
+    if !missing.is_empty() {
+        patch["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": missing});
+    }
+    let operation = arm.patch_vm(group, name, &patch).await?;
+    arm.finish(operation, std::time::Duration::from_mins(5)).await
+}

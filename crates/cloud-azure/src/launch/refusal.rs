@@ -1,0 +1,243 @@
+//! What does a refused launch mean, and what is not to be asked for again for a while?
+
+use std::time::Duration;
+
+use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE, azure::REGIONAL_ZONE};
+use cloud::{CloudError, UnavailableOffering};
+use model::snapshot::CatalogType;
+
+use super::Chosen;
+use crate::{
+    arm::Failure,
+    offers::{Shortage, SizeRecord},
+};
+
+const HOUR: Duration = Duration::from_hours(1);
+/// Messages in conditions are no longer than this.
+const LONGEST: usize = 1200;
+
+/// What a refusal comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Refusal {
+    /// What is not to be had.
+    pub(crate) shortages: Vec<Shortage>,
+    /// As the caller hears of it.
+    pub(crate) error: CloudError,
+}
+
+/// Which offerings a refusal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Spot everywhere.
+    AllSpot,
+    /// The size in every zone and without one, as this kind of capacity.
+    AllZones,
+    /// The size in all zones, or without one, as what was asked for; as this kind of capacity.
+    Scope,
+    /// The same, as both kinds.
+    ScopeBoth,
+    /// The size in this zone, as this kind of capacity.
+    Zone,
+    /// The same, as both kinds.
+    ZoneBoth,
+}
+
+struct Class {
+    reason: &'static str,
+    reach: Reach,
+    believed: Duration,
+    message: String,
+}
+
+/// What a failed launch comes to. The first rule that fits counts.
+pub(crate) fn refusal(failure: &Failure, chosen: &Chosen, record: &SizeRecord) -> Refusal {
+    let Some(class) = classify(failure, chosen) else {
+        return Refusal {
+            shortages: Vec::new(),
+            error: unclassified(failure),
+        };
+    };
+    let shortages = shortages(&class, chosen, record);
+    let named = |shortage: &Shortage| match shortage {
+        Shortage::AllSpot { reason, believed } => UnavailableOffering {
+            instance_type: None,
+            zone: None,
+            capacity_type: Some(CAPACITY_TYPE_SPOT.into()),
+            reason: (*reason).into(),
+            retry_after: Some(*believed),
+        },
+        Shortage::Offering {
+            size,
+            zone,
+            capacity_type,
+            reason,
+            believed,
+            ..
+        } => UnavailableOffering {
+            instance_type: Some(size.as_str().into()),
+            zone: Some(zone.as_str().into()),
+            capacity_type: Some(capacity_type.as_str().into()),
+            reason: reason.as_str().into(),
+            retry_after: Some(*believed),
+        },
+    };
+    Refusal {
+        error: CloudError::InsufficientCapacity {
+            message: cut(&format!("{}: {} ({failure})", class.reason, class.message)),
+            offerings: shortages.iter().map(named).collect(),
+        },
+        shortages,
+    }
+}
+
+fn classify(failure: &Failure, chosen: &Chosen) -> Option<Class> {
+    let (text, size, kind, zone) = (failure.text(), &chosen.entry.name, chosen.capacity_type, &chosen.zone);
+    let is_not_allowed = failure.code == "OperationNotAllowed";
+    let class = |reason, reach, believed, message: String| {
+        Some(Class {
+            reason,
+            reach,
+            believed,
+            message,
+        })
+    };
+    let minutes = Duration::from_mins;
+    match failure.code.as_str() {
+        _ if is_not_allowed && text.contains("LowPriorityCores") => class(
+            "SubscriptionQuotaReached",
+            Reach::AllSpot,
+            HOUR,
+            "this subscription has reached the regional vCPU quota for spot (LowPriorityQuota); ask Azure for more"
+                .to_owned(),
+        ),
+        _ if is_not_allowed && text.contains("Family Cores quota") => class(
+            "SubscriptionQuotaReached",
+            Reach::AllZones,
+            if text.contains("Current Limit: 0") {
+                HOUR
+            } else {
+                minutes(10)
+            },
+            format!(
+                "subscription level {kind} vCPU quota for {size} has been reached (may try provision an alternative instance type)"
+            ),
+        ),
+        "SkuNotAvailable" => class(
+            "SKUNotAvailable",
+            Reach::Scope,
+            if chosen.is_spot() { HOUR } else { 23 * HOUR },
+            format!(
+                "the requested SKU is unavailable for instance type {size} in zone {zone} with capacity type {kind}, for more details please visit: https://aka.ms/azureskunotavailable"
+            ),
+        ),
+        "ZonalAllocationFailed" => class(
+            "ZonalAllocationFailure",
+            Reach::ZoneBoth,
+            HOUR,
+            format!(
+                "unable to allocate resources in the selected zone ({zone}). (will try a different zone to fulfill your request)"
+            ),
+        ),
+        "AllocationFailed" => class(
+            "AllocationFailure",
+            Reach::ScopeBoth,
+            HOUR,
+            format!(
+                "unable to allocate resources with selected VM size ({size}). (will try a different VM size to fulfill your request)"
+            ),
+        ),
+        "OverconstrainedZonalAllocationRequest" => class(
+            "OverconstrainedZonalAllocationFailure",
+            Reach::Zone,
+            HOUR,
+            format!(
+                "unable to allocate resources in the selected zone ({zone}) with {kind} capacity type and {size} VM size"
+            ),
+        ),
+        "OverconstrainedAllocationRequest" => class(
+            "OverconstrainedAllocationFailure",
+            Reach::Scope,
+            HOUR,
+            format!("unable to allocate resources in all zones with {kind} capacity type and {size} VM size"),
+        ),
+        _ => None,
+    }
+}
+
+/// A quota of the whole region leaves nothing to fall back to; anything else is tried again.
+fn unclassified(failure: &Failure) -> CloudError {
+    let text = failure.text();
+    let is_regional_quota =
+        failure.code == "OperationNotAllowed" && text.contains("exceeding approved Total Regional Cores quota");
+    if is_regional_quota {
+        return CloudError::InsufficientCapacity {
+            message: cut(&format!(
+                "regional on-demand vCPU quota limit for subscription has been reached. {failure}"
+            )),
+            offerings: Vec::new(),
+        };
+    }
+    if failure.is_throttled() {
+        return failure.clone().into_cloud("creating virtual machine");
+    }
+    CloudError::Create {
+        reason: "CreateInstanceFailed".to_owned(),
+        message: cut(&format!("creating instance failed, {failure}")),
+    }
+}
+
+fn shortages(class: &Class, chosen: &Chosen, record: &SizeRecord) -> Vec<Shortage> {
+    if class.reach == Reach::AllSpot {
+        return vec![Shortage::AllSpot {
+            reason: class.reason,
+            believed: class.believed,
+        }];
+    }
+    let is_regional = |zone: &str| zone == REGIONAL_ZONE;
+    let is_meant = |zone: &str, kind: &str| {
+        let is_here = match class.reach {
+            Reach::AllSpot | Reach::AllZones => true,
+            Reach::Scope | Reach::ScopeBoth => is_regional(zone) == is_regional(&chosen.zone),
+            Reach::Zone | Reach::ZoneBoth => zone == chosen.zone,
+        };
+        is_here && (matches!(class.reach, Reach::ScopeBoth | Reach::ZoneBoth) || kind == chosen.capacity_type)
+    };
+    let mut all = Vec::new();
+    for (zone, kind) in places(&chosen.entry) {
+        if is_meant(zone, kind) {
+            all.push(Shortage::Offering {
+                size: record.name.clone(),
+                family: record.quota_family.clone(),
+                vcpu: record.vcpu,
+                zone: zone.to_owned(),
+                capacity_type: kind.to_owned(),
+                reason: class.reason.to_owned(),
+                believed: class.believed,
+            });
+        }
+    }
+    all
+}
+
+/// Zone and capacity type of every offering.
+fn places(entry: &CatalogType) -> impl Iterator<Item = (&str, &'static str)> {
+    entry.offerings.iter().filter_map(|offering| {
+        let value = |key: &str| {
+            let found = offering.requirements.iter().find(|it| it.key == key)?;
+            found.values.first().map(String::as_str)
+        };
+        let kind = match value(CAPACITY_TYPE)? {
+            CAPACITY_TYPE_SPOT => CAPACITY_TYPE_SPOT,
+            _ => CAPACITY_TYPE_ON_DEMAND,
+        };
+        Some((value(ZONE)?, kind))
+    })
+}
+
+/// No longer than a condition's message may be.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests;

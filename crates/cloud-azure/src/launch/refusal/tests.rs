@@ -1,0 +1,210 @@
+//! Refusals against the contract's table.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::arm::wire::Sku;
+
+fn record() -> SizeRecord {
+    let all: Value = serde_json::from_str(include_str!("../../../tests/data/resource-skus.json")).unwrap();
+    let all: Vec<Sku> = serde_json::from_value(all["southcentralus"]["value"].clone()).unwrap();
+    SizeRecord::read(
+        all.iter().find(|it| it.name == "Standard_D4s_v3").unwrap(),
+        "southcentralus",
+    )
+    .unwrap()
+}
+
+fn chosen(zone: &str, kind: &'static str) -> Chosen {
+    let one = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+    let mut offerings = Vec::new();
+    for zone in ["r-1", "r-2", "0"] {
+        for kind in ["on-demand", "spot"] {
+            offerings.push(
+                json!({"price": "1", "available": true, "requirements": [one(ZONE, zone), one(CAPACITY_TYPE, kind)]}),
+            );
+        }
+    }
+    Chosen {
+        entry: Arc::new(serde_json::from_value(json!({"name": "Standard_D4s_v3", "offerings": offerings})).unwrap()),
+        zone: zone.to_owned(),
+        capacity_type: kind,
+        needs_ultra_ssd: false,
+    }
+}
+
+/// The reason, the offerings and for how many minutes.
+fn judged(code: &str, message: &str, zone: &str, kind: &'static str) -> (String, Vec<String>, u64) {
+    let failure = Failure {
+        code: code.to_owned(),
+        message: message.to_owned(),
+        status: Some(409),
+        retry_after: None,
+    };
+    let refusal = refusal(&failure, &chosen(zone, kind), &record());
+    let CloudError::InsufficientCapacity { message, offerings } = &refusal.error else {
+        panic!("{:?}", refusal.error);
+    };
+    let named = |it: &UnavailableOffering| {
+        format!(
+            "{} {}",
+            it.zone.as_deref().unwrap_or("*"),
+            it.capacity_type.as_deref().unwrap_or("*")
+        )
+    };
+    let minutes = offerings
+        .first()
+        .and_then(|it| it.retry_after)
+        .map_or(0, |it| it.as_secs() / 60);
+    let reason = message.split(':').next().unwrap_or_default().to_owned();
+    (reason, offerings.iter().map(named).collect(), minutes)
+}
+
+/// Code, message, zone and kind that were asked for; reason, offerings, minutes.
+type Judged = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    u64,
+);
+
+#[test]
+fn every_class_of_the_table_marks_what_it_is_about() {
+    let quota = "Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota.";
+    let cases: [Judged; 11] = [
+        (
+            "OperationNotAllowed",
+            "exceeding approved LowPriorityCores quota",
+            "r-1",
+            "spot",
+            "SubscriptionQuotaReached",
+            &["* spot"],
+            60,
+        ),
+        (
+            "OperationNotAllowed",
+            quota,
+            "r-1",
+            "on-demand",
+            "SubscriptionQuotaReached",
+            &["r-1 on-demand", "r-2 on-demand", "0 on-demand"],
+            10,
+        ),
+        (
+            "OperationNotAllowed",
+            "Family Cores quota. Current Limit: 0",
+            "0",
+            "on-demand",
+            "SubscriptionQuotaReached",
+            &["r-1 on-demand", "r-2 on-demand", "0 on-demand"],
+            60,
+        ),
+        (
+            "SkuNotAvailable",
+            "",
+            "r-1",
+            "spot",
+            "SKUNotAvailable",
+            &["r-1 spot", "r-2 spot"],
+            60,
+        ),
+        (
+            "SkuNotAvailable",
+            "",
+            "r-1",
+            "on-demand",
+            "SKUNotAvailable",
+            &["r-1 on-demand", "r-2 on-demand"],
+            23 * 60,
+        ),
+        ("SkuNotAvailable", "", "0", "spot", "SKUNotAvailable", &["0 spot"], 60),
+        (
+            "ZonalAllocationFailed",
+            "",
+            "r-2",
+            "spot",
+            "ZonalAllocationFailure",
+            &["r-2 on-demand", "r-2 spot"],
+            60,
+        ),
+        (
+            "AllocationFailed",
+            "",
+            "r-1",
+            "spot",
+            "AllocationFailure",
+            &["r-1 on-demand", "r-1 spot", "r-2 on-demand", "r-2 spot"],
+            60,
+        ),
+        (
+            "AllocationFailed",
+            "",
+            "0",
+            "spot",
+            "AllocationFailure",
+            &["0 on-demand", "0 spot"],
+            60,
+        ),
+        (
+            "OverconstrainedZonalAllocationRequest",
+            "",
+            "r-1",
+            "spot",
+            "OverconstrainedZonalAllocationFailure",
+            &["r-1 spot"],
+            60,
+        ),
+        (
+            "OverconstrainedAllocationRequest",
+            "",
+            "r-1",
+            "on-demand",
+            "OverconstrainedAllocationFailure",
+            &["r-1 on-demand", "r-2 on-demand"],
+            60,
+        ),
+    ];
+    for (code, message, zone, kind, reason, offerings, minutes) in cases {
+        let expected = (
+            reason.to_owned(),
+            offerings.iter().map(|it| (*it).to_owned()).collect(),
+            minutes,
+        );
+        assert_eq!(
+            judged(code, message, zone, kind),
+            expected,
+            "{code} {message} {zone} {kind}"
+        );
+    }
+}
+
+#[test]
+fn a_regional_quota_gives_the_claim_up_and_marks_nothing() {
+    let message = "exceeding approved Total Regional Cores quota";
+    let (_, offerings, _) = judged("OperationNotAllowed", message, "r-1", "on-demand");
+    assert!(offerings.is_empty());
+}
+
+#[test]
+fn anything_else_is_tried_again_with_its_words() {
+    let failure = Failure {
+        code: "InvalidParameter".to_owned(),
+        message: "x".repeat(5000),
+        status: Some(400),
+        retry_after: None,
+    };
+    let refusal = refusal(&failure, &chosen("r-1", "spot"), &record());
+    let CloudError::Create { reason, message } = refusal.error else {
+        panic!("{:?}", refusal.error)
+    };
+    assert_eq!(
+        (reason.as_str(), message.chars().count()),
+        ("CreateInstanceFailed", 1200)
+    );
+    assert!(refusal.shortages.is_empty());
+}

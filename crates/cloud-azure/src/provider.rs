@@ -1,0 +1,155 @@
+//! The provider itself: what it does when it is asked.
+
+use std::{sync::Arc, time::Duration};
+
+use api::labels::azure::WELL_KNOWN;
+use async_trait::async_trait;
+use cloud::{
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairAction, RepairPolicy,
+    UnavailableOffering,
+};
+use model::{
+    object::{ConditionStatus, NodeClaim, NodePool, ProviderId},
+    snapshot::CatalogType,
+};
+
+use crate::{Controller, Parts, ReadSide, background, drift::drift, instance::Machines, offers::Shortage};
+
+const NODE_CLASSES: &[NodeClassKind] = &[NodeClassKind {
+    group: "karpenter.azure.com",
+    version: "v1beta1",
+    kind: "AKSNodeClass",
+}];
+
+/// Azure virtual machines.
+pub struct Azure {
+    reads: Arc<ReadSide>,
+    machines: Machines,
+}
+
+impl Azure {
+    /// A provider of this subscription and cluster. What fails here will not mend itself.
+    pub async fn connect(parts: Parts) -> Result<Self, CloudError> {
+        let reads = Arc::new(ReadSide::connect(parts).await?);
+        Ok(Self {
+            machines: Machines::new(Arc::clone(&reads)),
+            reads,
+        })
+    }
+
+    /// What can be launched.
+    pub fn reads(&self) -> &Arc<ReadSide> {
+        &self.reads
+    }
+
+    /// What goes on beside the calls while we lead, until dropped: node classes are looked after, sizes, prices and
+    /// quotas read anew, machines kept up to date. What an earlier process knew is taken up from the namespace, if there
+    /// is one.
+    pub fn run(self: Arc<Self>, namespace: Option<String>) -> impl Future<Output = ()> + Send {
+        let controller = Arc::new(Controller::new(Arc::clone(&self.reads)));
+        async move {
+            tokio::join!(controller.run(), background::run(&self.reads, namespace));
+        }
+    }
+}
+
+#[async_trait]
+impl CloudProvider for Azure {
+    fn name(&self) -> &'static str {
+        "azure"
+    }
+
+    fn node_classes(&self) -> &'static [NodeClassKind] {
+        NODE_CLASSES
+    }
+
+    async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
+        self.machines.create(claim, token).await
+    }
+
+    async fn resume(&self, claims: &[Arc<NodeClaim>]) -> Result<(), CloudError> {
+        self.machines.resume(claims);
+        Ok(())
+    }
+
+    fn offers_version(&self) -> u64 {
+        self.reads.offers().version()
+    }
+
+    async fn delete(&self, claim: &NodeClaim) -> Result<(), CloudError> {
+        self.machines.delete(claim).await
+    }
+
+    async fn get(&self, id: &ProviderId) -> Result<Instance, CloudError> {
+        self.machines.get(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        self.machines.list().await
+    }
+
+    async fn instance_types(&self, pool: &NodePool) -> Result<Vec<Arc<CatalogType>>, CloudError> {
+        let Some(reference) = &pool.spec.template.spec.node_class_ref else {
+            return Ok(Vec::new());
+        };
+        match self.reads.node_class(&reference.name).await? {
+            Some(class) => self.reads.instance_types(&class),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn is_drifted(&self, claim: &NodeClaim) -> Result<Option<String>, CloudError> {
+        let Some(reference) = &claim.spec.node_class_ref else {
+            return Ok(None);
+        };
+        match self.reads.node_class(&reference.name).await? {
+            Some(class) => drift(claim, &class, &self.reads).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn reboot(&self, _: &NodeClaim, _: &str) -> Result<(), CloudError> {
+        Err(CloudError::RebootNotImplemented)
+    }
+
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        let policy = |condition_type, condition_status, reason_regex, minutes| RepairPolicy {
+            condition_type,
+            condition_status,
+            reason_regex,
+            toleration: Duration::from_mins(minutes),
+            termination_grace_period: Some(Duration::ZERO),
+            priority: 0,
+            action: RepairAction::ReplaceNode,
+        };
+        let (yes, no, unknown) = (ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown);
+        vec![
+            policy("Ready", no, "", 10),
+            policy("Ready", unknown, ".*", 10),
+            policy("kubernetes.azure.com/NodeHealthy", no, ".*", 0),
+            // An agent of AKS on the node writes it when Azure is about to take a spot machine back.
+            policy("PreemptionScheduled", yes, ".*", 0),
+        ]
+    }
+
+    fn well_known_labels(&self) -> Vec<String> {
+        WELL_KNOWN.iter().map(|key| (*key).to_owned()).collect()
+    }
+
+    fn mark_unavailable(&self, offering: &UnavailableOffering) {
+        let believed = offering.retry_after.unwrap_or(cloud::BELIEVED);
+        let (Some(size), Some(zone), Some(kind)) = (&offering.instance_type, &offering.zone, &offering.capacity_type)
+        else {
+            return;
+        };
+        self.reads.offers().mark_unavailable(&Shortage::Offering {
+            size: size.to_string(),
+            family: String::new(),
+            vcpu: 0,
+            zone: zone.to_string(),
+            capacity_type: kind.to_string(),
+            reason: offering.reason.to_string(),
+            believed,
+        });
+    }
+}

@@ -1,0 +1,11 @@
+//! The provider against an Azure in memory and an API server in this process.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails")]
+#![expect(clippy::needless_pass_by_value, reason = "manifests are written where they are used")]
+
+mod conformance;
+mod launch;
+mod memory;
+mod node_class;
+mod offers;
+mod world;

@@ -1,0 +1,377 @@
+//! What only the Azure provider reads: upstream's flags and the variables its `pkg/auth` reads, with their rules.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::SettingsError;
+
+/// What the Azure provider is told. Secrets are not printed.
+#[derive(Clone, PartialEq)]
+pub struct AzureSettings {
+    /// `--cluster-name`
+    pub cluster_name: String,
+    /// `--cluster-endpoint`
+    pub cluster_endpoint: String,
+    /// `--cluster-ca-bundle`; empty: as this process trusts the API server
+    pub cluster_ca_bundle: String,
+    /// `--kubelet-bootstrap-token`
+    pub kubelet_bootstrap_token: String,
+    /// `--ssh-public-key`
+    pub ssh_public_key: String,
+    /// `--vnet-subnet-id`
+    pub vnet_subnet_id: String,
+    /// `--node-resource-group`
+    pub node_resource_group: String,
+    /// `--linux-admin-username`
+    pub linux_admin_username: String,
+    /// `--network-plugin`
+    pub network_plugin: String,
+    /// `--network-plugin-mode`
+    pub network_plugin_mode: String,
+    /// `--network-policy`
+    pub network_policy: String,
+    /// `--network-dataplane`
+    pub network_dataplane: String,
+    /// `--dns-service-ip`; empty: the Service kube-dns is asked
+    pub dns_service_ip: String,
+    /// `--vnet-guid`; empty: Azure is asked
+    pub vnet_guid: String,
+    /// `--node-identities`
+    pub node_identities: Vec<String>,
+    /// `--kubelet-identity-client-id`
+    pub kubelet_identity_client_id: String,
+    /// `--provision-mode`
+    pub provision_mode: String,
+    /// `--nodebootstrapping-server-url`
+    pub node_bootstrapping_server_url: String,
+    /// `--use-sig`
+    pub use_sig: bool,
+    /// `--sig-access-token-server-url`
+    pub sig_access_token_server_url: String,
+    /// `--sig-subscription-id`
+    pub sig_subscription_id: String,
+    /// `--node-osdisk-diskencryptionset-id`
+    pub disk_encryption_set_id: String,
+    /// `--manage-existing-aks-machines`
+    pub manage_existing_aks_machines: bool,
+    /// `--aks-machines-pool-name`
+    pub aks_machines_pool_name: String,
+    /// `--provider-batch-idle-duration`
+    pub batch_idle_duration: Duration,
+    /// `--provider-batch-max-duration`
+    pub batch_max_duration: Duration,
+    /// `--provider-batch-max-size`
+    pub batch_max_size: i64,
+    /// `--additional-tags`
+    pub additional_tags: String,
+    /// `--enable-azure-sdk-logging`
+    pub is_sdk_logged: bool,
+    /// `ARM_CLOUD`
+    pub cloud: String,
+    /// `AZURE_ENVIRONMENT_FILEPATH`
+    pub environment_filepath: String,
+    /// `LOCATION`
+    pub location: String,
+    /// `ARM_RESOURCE_GROUP`: the cluster's own
+    pub resource_group: String,
+    /// `AZURE_TENANT_ID`, else `ARM_TENANT_ID`
+    pub tenant_id: String,
+    /// `AZURE_SUBSCRIPTION_ID`, else `ARM_SUBSCRIPTION_ID`
+    pub subscription_id: String,
+    /// `SYSTEM_NAMESPACE`
+    pub system_namespace: String,
+    /// `AZURE_CLIENT_ID`
+    pub client_id: String,
+    /// `AZURE_FEDERATED_TOKEN_FILE`
+    pub federated_token_file: String,
+    /// `AZURE_AUTHORITY_HOST`
+    pub authority_host: String,
+    /// `ARM_ENDPOINT`; empty: the cloud's
+    pub arm_endpoint: String,
+    /// `ARM_STATIC_TOKEN`; for a double on this machine only
+    pub static_token: String,
+    /// `AZURE_PRICING_ENDPOINT`; empty: the public one, in the public cloud only
+    pub pricing_endpoint: String,
+}
+
+impl Default for AzureSettings {
+    fn default() -> Self {
+        let none = String::new;
+        Self {
+            cluster_name: none(),
+            cluster_endpoint: none(),
+            cluster_ca_bundle: none(),
+            kubelet_bootstrap_token: none(),
+            ssh_public_key: none(),
+            vnet_subnet_id: none(),
+            node_resource_group: none(),
+            linux_admin_username: "azureuser".to_owned(),
+            network_plugin: "azure".to_owned(),
+            network_plugin_mode: "overlay".to_owned(),
+            network_policy: none(),
+            network_dataplane: "cilium".to_owned(),
+            dns_service_ip: none(),
+            vnet_guid: none(),
+            node_identities: Vec::new(),
+            kubelet_identity_client_id: none(),
+            provision_mode: "aksscriptless".to_owned(),
+            node_bootstrapping_server_url: none(),
+            use_sig: false,
+            sig_access_token_server_url: none(),
+            sig_subscription_id: none(),
+            disk_encryption_set_id: none(),
+            manage_existing_aks_machines: false,
+            aks_machines_pool_name: none(),
+            batch_idle_duration: Duration::from_secs(1),
+            batch_max_duration: Duration::from_secs(5),
+            batch_max_size: 50,
+            additional_tags: none(),
+            is_sdk_logged: true,
+            cloud: none(),
+            environment_filepath: none(),
+            location: none(),
+            resource_group: none(),
+            tenant_id: none(),
+            subscription_id: none(),
+            system_namespace: none(),
+            client_id: none(),
+            federated_token_file: none(),
+            authority_host: none(),
+            arm_endpoint: none(),
+            static_token: none(),
+            pricing_endpoint: none(),
+        }
+    }
+}
+
+impl std::fmt::Debug for AzureSettings {
+    /// Without tokens, keys and the addresses of services that hand them out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AzureSettings")
+            .field("cluster_name", &self.cluster_name)
+            .field("cluster_endpoint", &self.cluster_endpoint)
+            .field("vnet_subnet_id", &self.vnet_subnet_id)
+            .field("node_resource_group", &self.node_resource_group)
+            .field("subscription_id", &self.subscription_id)
+            .field("location", &self.location)
+            .field("provision_mode", &self.provision_mode)
+            .field("network_plugin", &self.network_plugin)
+            .field("network_plugin_mode", &self.network_plugin_mode)
+            .field("network_policy", &self.network_policy)
+            .field("network_dataplane", &self.network_dataplane)
+            .field("use_sig", &self.use_sig)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How VMs come to be: upstream's words.
+const PROVISION_MODES: [&str; 4] = [
+    "aksscriptless",
+    "bootstrappingclient",
+    "aksmachineapi",
+    "aksmachineapiheaderbatch",
+];
+
+impl AzureSettings {
+    /// Whether anything says that this is Azure, as Karpenter's Deployment for AKS does.
+    pub fn is_told(&self) -> bool {
+        !self.subscription_id.is_empty() || !self.node_resource_group.is_empty()
+    }
+
+    /// The tags of every resource, besides a class's.
+    pub fn extra_tags(&self) -> Result<BTreeMap<String, String>, SettingsError> {
+        let refuse = |text: String| Err(SettingsError::Provider(text));
+        let mut tags: BTreeMap<String, String> = BTreeMap::new();
+        for pair in self.additional_tags.split(',').filter(|pair| !pair.trim().is_empty()) {
+            let Some((key, value)) = pair.split_once('=') else {
+                return refuse(format!("additional-tags: \"{pair}\" is not of the form key=value"));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() || key.contains(['<', '>', '%', '&', '\\', '?', '/']) {
+                return refuse(format!(
+                    "additional-tags: key \"{key}\" is empty or has one of < > % & \\ ? /"
+                ));
+            }
+            if tags.keys().any(|known| known.eq_ignore_ascii_case(key)) {
+                return refuse(format!(
+                    "additional-tags: key \"{key}\" is given twice (keys are unique ignoring case)"
+                ));
+            }
+            tags.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(tags)
+    }
+
+    /// Refuses what upstream refuses. What is missing is only asked for where Azure is the cloud: see
+    /// [`AzureSettings::require`].
+    pub(super) fn validate(&self) -> Result<(), SettingsError> {
+        let refuse = |text: String| Err(SettingsError::Provider(text));
+        if !self.is_told() {
+            return Ok(());
+        }
+        let known = |flag: &str, value: &str, choices: &[&str]| {
+            if choices.contains(&value) {
+                return Ok(());
+            }
+            refuse(format!(
+                "{flag} {value} is invalid; it is one of {}",
+                choices.join(", ")
+            ))
+        };
+        known("provision-mode", &self.provision_mode, &PROVISION_MODES)?;
+        known("network-plugin", &self.network_plugin, &["azure", "none"])?;
+        known("network-plugin-mode", &self.network_plugin_mode, &["overlay", ""])?;
+        known("network-dataplane", &self.network_dataplane, &["azure", "cilium", ""])?;
+        if self.network_plugin == "none" && !self.network_plugin_mode.is_empty() {
+            return refuse("network-plugin-mode cannot be set when network-plugin is none".to_owned());
+        }
+        for (flag, value) in [
+            ("vnet-guid", &self.vnet_guid),
+            ("kubelet-identity-client-id", &self.kubelet_identity_client_id),
+        ] {
+            if !value.is_empty() && !is_uuid(value) {
+                return refuse(format!("{flag} {value} is malformed; it is a UUID"));
+            }
+        }
+        let name = &self.linux_admin_username;
+        if name.len() > 32 || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return refuse(format!(
+                "linux-admin-username {name} is malformed; it begins with a letter and has at most 32 characters"
+            ));
+        }
+        if self.batch_max_duration < self.batch_idle_duration {
+            return refuse("provider-batch-max-duration must not be less than provider-batch-idle-duration".to_owned());
+        }
+        if !(1..=50).contains(&self.batch_max_size) {
+            return refuse("provider-batch-max-size must be between 1 and 50".to_owned());
+        }
+        self.extra_tags().map(drop)
+    }
+
+    /// Refuses to go on without what every launch needs.
+    pub fn require(&self) -> Result<(), SettingsError> {
+        let needed = [
+            ("cluster-name", "CLUSTER_NAME", &self.cluster_name),
+            ("cluster-endpoint", "CLUSTER_ENDPOINT", &self.cluster_endpoint),
+            (
+                "kubelet-bootstrap-token",
+                "KUBELET_BOOTSTRAP_TOKEN",
+                &self.kubelet_bootstrap_token,
+            ),
+            ("ssh-public-key", "SSH_PUBLIC_KEY", &self.ssh_public_key),
+            ("vnet-subnet-id", "VNET_SUBNET_ID", &self.vnet_subnet_id),
+            (
+                "node-resource-group",
+                "AZURE_NODE_RESOURCE_GROUP",
+                &self.node_resource_group,
+            ),
+            ("subscription-id", "ARM_SUBSCRIPTION_ID", &self.subscription_id),
+            ("location", "LOCATION", &self.location),
+        ];
+        let missing: Vec<String> = needed
+            .iter()
+            .filter(|(_, _, value)| value.is_empty())
+            .map(|(flag, variable, _)| format!("missing field, {flag}: set {variable}"))
+            .collect();
+        if !missing.is_empty() {
+            return Err(SettingsError::Provider(missing.join("; ")));
+        }
+        if self.use_sig && self.sig_subscription_id.is_empty() {
+            let text = "use-sig is set, but sig-subscription-id is not: set SIG_SUBSCRIPTION_ID";
+            return Err(SettingsError::Provider(text.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    lengths == [8, 4, 4, 4, 12] && parts.iter().all(|part| part.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Settings;
+
+    fn parsed(variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let find = |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        Settings::parse(std::iter::empty(), find)
+            .map(|(settings, _)| settings)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn upstreams_variables_are_read() {
+        let settings = parsed(&[
+            ("ARM_SUBSCRIPTION_ID", "sub"),
+            ("CLUSTER_NAME", "c"),
+            ("AZURE_NODE_RESOURCE_GROUP", "MC_rg"),
+            ("NODE_IDENTITIES", "/a,/b"),
+            ("USE_SIG", "true"),
+        ])
+        .unwrap();
+        let azure = &settings.azure;
+        assert_eq!(
+            (azure.subscription_id.as_str(), azure.cluster_name.as_str()),
+            ("sub", "c")
+        );
+        assert_eq!(
+            (azure.node_identities.len(), azure.use_sig, azure.is_told()),
+            (2, true, true)
+        );
+        assert_eq!(
+            (azure.network_plugin.as_str(), azure.network_dataplane.as_str()),
+            ("azure", "cilium")
+        );
+        assert!(!parsed(&[]).unwrap().azure.is_told());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let told = ("ARM_SUBSCRIPTION_ID", "sub");
+        let cases = [
+            (("PROVISION_MODE", "vmss"), "provision-mode vmss is invalid"),
+            (
+                ("NETWORK_PLUGIN", "none"),
+                "network-plugin-mode cannot be set when network-plugin is none",
+            ),
+            (("VNET_GUID", "x"), "vnet-guid x is malformed"),
+            (("LINUX_ADMIN_USERNAME", "1x"), "linux-admin-username 1x is malformed"),
+            (("ADDITIONAL_TAGS", "a=1,A=2"), "given twice"),
+            (("ADDITIONAL_TAGS", "a/b=1"), "has one of"),
+            (("PROVIDER_BATCH_MAX_SIZE", "51"), "between 1 and 50"),
+        ];
+        for (variable, words) in cases {
+            let refused = parsed(&[told, variable]).unwrap_err();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_the_variable_that_sets_it() {
+        let settings = parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), ("CLUSTER_NAME", "c")]).unwrap();
+        let refused = settings.azure.require().unwrap_err().to_string();
+        for variable in [
+            "CLUSTER_ENDPOINT",
+            "SSH_PUBLIC_KEY",
+            "VNET_SUBNET_ID",
+            "AZURE_NODE_RESOURCE_GROUP",
+            "LOCATION",
+        ] {
+            assert!(refused.contains(variable), "{refused}");
+        }
+        assert!(!refused.contains("CLUSTER_NAME"), "{refused}");
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let settings = parsed(&[("KUBELET_BOOTSTRAP_TOKEN", "hush.hush"), ("ARM_STATIC_TOKEN", "psst")]).unwrap();
+        let printed = format!("{:?}", settings.azure);
+        assert!(!printed.contains("hush") && !printed.contains("psst"), "{printed}");
+    }
+}
