@@ -186,6 +186,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "arm",
+        sees: &[],
+        pure: false,
+    },
+    Layer {
         name: "deploy",
         sees: &[],
         pure: false,
