@@ -98,9 +98,9 @@ impl World {
         if old.is_some_and(|nic| nic.stage == Stage::Deleting) {
             return Err(Refusal::new(409, "Conflict", "The network interface is being deleted."));
         }
-        let is_same = old.is_some_and(|nic| nic.sent == asked.body && nic.stage == Stage::Succeeded);
-        if is_same && let Some(nic) = old {
-            return Ok(Answer::ok(Self::nic_json(nic)));
+        let same = old.filter(|nic| nic.sent == asked.body && nic.stage != Stage::Failed);
+        if let Some(nic) = same {
+            return Ok(self.join(asked, &End::NicReady(key), Answer::ok(Self::nic_json(nic))));
         }
         self.check_nic(asked, &key)?;
         let status = if old.is_some() { 200 } else { 201 };

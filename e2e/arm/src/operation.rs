@@ -1,6 +1,6 @@
 //! How is it told that something takes time? Long-running operations in every style of ARM, and when their ends come true.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -41,31 +41,42 @@ pub(crate) struct Pending {
 #[derive(Default)]
 pub(crate) struct Operations {
     all: BTreeMap<String, Pending>,
+    /// Those that have not ended, in the order of their ends.
+    open: BTreeSet<(Timestamp, String)>,
     serial: u64,
 }
 
 impl Operations {
     pub(crate) fn in_progress(&self) -> usize {
-        self.all.values().filter(|one| !one.is_over).count()
+        self.open.len()
     }
 
-    /// The next one that ends until a time.
-    fn next_due(&self, until: Timestamp) -> Option<String> {
-        let due = self.all.iter().filter(|(_, one)| !one.is_over && one.due <= until);
-        let first = due.min_by_key(|(id, one)| (one.due, (*id).clone()));
-        first.map(|(id, _)| id.clone())
+    /// The next one that ends until a time, and when.
+    fn next_due(&self, until: Timestamp) -> Option<(Timestamp, String)> {
+        self.open.first().filter(|(due, _)| *due <= until).cloned()
+    }
+
+    /// One that is on its way to an end.
+    fn on_way(&self, end: &End) -> Option<String> {
+        let open = self.open.iter().filter_map(|(_, id)| Some((id, self.all.get(id)?)));
+        let mut same = open.filter(|(_, one)| &one.end == end);
+        same.next().map(|(id, _)| id.clone())
+    }
+
+    /// Ends one; what it was to bring about is returned, and why it did not.
+    fn close(&mut self, id: &str, failure: Option<Refusal>) -> Option<(Timestamp, End, Option<Refusal>)> {
+        let one = self.all.get_mut(id)?;
+        self.open.remove(&(one.due, id.to_owned()));
+        one.is_over = true;
+        one.failure = failure.or_else(|| one.failure.take());
+        Some((one.due, one.end.clone(), one.failure.clone()))
     }
 
     /// Ends those that something else has overtaken.
     fn preempt(&mut self, end: &End) {
-        let begun = self.all.values_mut().filter(|one| !one.is_over && &one.end == end);
-        for one in begun {
-            one.is_over = true;
-            one.failure = Some(Refusal::new(
-                409,
-                "OperationPreempted",
-                "Operation execution has been preempted by a more recent operation.",
-            ));
+        while let Some(id) = self.on_way(end) {
+            let message = "Operation execution has been preempted by a more recent operation.";
+            self.close(&id, Some(Refusal::new(409, "OperationPreempted", message)));
         }
     }
 }
@@ -91,8 +102,17 @@ impl World {
             failure,
             end,
         };
+        self.operations.open.insert((pending.due, id.clone()));
         self.operations.all.insert(id.clone(), pending);
         self.tell(asked, &id, answer)
+    }
+
+    /// Tells of the operation that is on its way to an end already, if there is one.
+    pub(crate) fn join(&self, asked: &Asked<'_>, end: &End, answer: Answer) -> Answer {
+        match self.operations.on_way(end) {
+            Some(id) => self.tell(asked, &id, answer),
+            None => answer,
+        }
     }
 
     fn tell(&self, asked: &Asked<'_>, id: &str, mut answer: Answer) -> Answer {
@@ -143,14 +163,12 @@ impl World {
                 .filter(|one| one.at <= now)
                 .min_by_key(|one| one.at);
             let eviction = eviction.map(|one| (one.at, one.vm.clone()));
-            let operation = self.operations.next_due(now);
-            let due = operation.as_ref().and_then(|id| Some(self.operations.all.get(id)?.due));
-            match (eviction, operation) {
-                (Some((at, vm)), _) if due.is_none_or(|due| at <= due) => {
-                    self.evict(&vm, at);
+            match (eviction, self.operations.next_due(now)) {
+                (Some((at, vm)), next) if next.as_ref().is_none_or(|(due, _)| at <= *due) => {
+                    self.evict(&vm);
                     self.index(at);
                 }
-                (_, Some(id)) => self.finish(&id),
+                (_, Some((_, id))) => self.finish(&id),
                 _ => break,
             }
         }
@@ -158,18 +176,16 @@ impl World {
     }
 
     fn finish(&mut self, id: &str) {
-        let Some(pending) = self.operations.all.get_mut(id) else {
+        let Some((due, end, failure)) = self.operations.close(id, None) else {
             return;
         };
-        pending.is_over = true;
-        let (due, failure, end) = (pending.due, pending.failure.clone(), pending.end.clone());
         match end {
             End::VmReady(key) => self.vm_ready(&key, failure.is_some()),
             End::VmGone(key) => {
                 self.operations.preempt(&End::VmReady(key.clone()));
                 match failure {
                     None => self.remove_vm(&key),
-                    Some(_) => self.vm_ready(&key, true),
+                    Some(_) => self.vm_stays(&key),
                 }
             }
             End::NicReady(key) => self.nic_ready(&key, failure.is_some()),

@@ -138,13 +138,10 @@ impl World {
             vm.sent = asked.body.clone();
             vm.puts += 1;
         }
-        let vm = self.vms.get(key).map(|vm| (self.vm_json(vm, false), vm.stage));
-        let (body, stage) = vm.unwrap_or((Value::Null, Stage::Succeeded));
-        let answer = Answer::ok(body);
-        if stage == Stage::Succeeded {
-            return Ok(answer);
-        }
-        Ok(self.begin(asked, End::VmReady(key.to_owned()), None, answer))
+        let shown = self.vms.get(key).map(|vm| self.vm_json(vm, false));
+        let answer = Answer::ok(shown.unwrap_or(Value::Null));
+        // A repetition neither saves a machine that will fail nor makes one wait longer.
+        Ok(self.join(asked, &End::VmReady(key.to_owned()), answer))
     }
 
     /// Keeps the network interfaces of a virtual machine that could not be made for it alone.
@@ -159,8 +156,15 @@ impl World {
 
     pub(crate) fn vm_ready(&mut self, key: &str, is_failed: bool) {
         let Some(vm) = self.vms.edit(key) else { return };
-        if vm.stage != Stage::Deleting || is_failed {
+        if vm.stage != Stage::Deleting {
             vm.stage = if is_failed { Stage::Failed } else { Stage::Succeeded };
+        }
+    }
+
+    /// A deletion failed.
+    pub(crate) fn vm_stays(&mut self, key: &str) {
+        if let Some(vm) = self.vms.edit(key) {
+            vm.stage = Stage::Failed;
         }
     }
 
@@ -198,6 +202,9 @@ impl World {
         }
         let body = self.vm(asked).map(|vm| self.vm_json(vm, false))?;
         let answer = Answer::ok(body);
+        if stage != Stage::Succeeded {
+            return Ok(self.join(asked, &End::VmReady(key), answer));
+        }
         Ok(self.begin(asked, End::VmReady(key), asked.doom.clone(), answer))
     }
 
@@ -253,7 +260,7 @@ impl World {
     }
 
     /// Evicts: by the machine's policy it is removed, or only stopped.
-    pub(crate) fn evict(&mut self, key: &str, _at: Timestamp) {
+    pub(crate) fn evict(&mut self, key: &str) {
         self.evictions.retain(|eviction| eviction.vm != key);
         let policy = self
             .vms

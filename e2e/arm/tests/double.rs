@@ -21,7 +21,11 @@ mod lifecycle;
 mod machines;
 #[path = "double/operations.rs"]
 mod operations;
+#[path = "double/outside.rs"]
+mod outside;
 #[path = "double/reads.rs"]
 mod reads;
 #[path = "double/tokens.rs"]
 mod tokens;
+#[path = "double/tour.rs"]
+mod tour;

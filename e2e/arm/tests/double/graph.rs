@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Azure;
+use crate::client::{Azure, machine_body};
 
 const GRAPH: &str = "/providers/Microsoft.ResourceGraph/resources?api-version=2021-06-01-preview";
 
@@ -139,5 +139,19 @@ async fn what_was_planted_is_found_and_can_be_swept() {
     assert_eq!(azure.call("DELETE", &azure.nic("aks-nic"), None).await.status, 202);
     assert_eq!(azure.call("DELETE", &azure.vm("aks-vm"), None).await.status, 202);
     assert!(ids(&azure, NICS).await.is_empty());
+    azure.assert_clean();
+}
+
+#[tokio::test]
+async fn machines_of_aks_are_not_listed_among_the_virtual_machines() {
+    let azure = Azure::start().await;
+    azure
+        .put(
+            &azure.in_pool("/machines/default-abc"),
+            &machine_body("Standard_D4s_v5"),
+        )
+        .await;
+    assert_eq!(azure.double.vms().len(), 1);
+    assert!(ids(&azure, VMS).await.is_empty());
     azure.assert_clean();
 }

@@ -175,3 +175,48 @@ async fn an_operation_that_is_not_ours_is_not_found() {
     assert_eq!(azure.get(&target).await.status, 404);
     azure.assert_clean();
 }
+
+#[tokio::test]
+async fn repeating_a_request_neither_saves_nor_delays_what_was_begun() {
+    let azure = Azure::start().await;
+    azure.double.latency("*", 5);
+    let effect = Effect::Async {
+        code: "AllocationFailed".to_owned(),
+        message: None,
+    };
+    azure.double.fail_next(CREATE, effect);
+    let first = azure.ask_vm("aks-a", &azure.vm_body("aks-a")).await;
+    azure.double.advance(3).unwrap();
+    let again = azure.put(&azure.vm("aks-a"), &azure.vm_body("aks-a")).await;
+    assert_eq!(again.status, 200);
+    assert_eq!(
+        again.header("azure-asyncoperation"),
+        first.header("azure-asyncoperation")
+    );
+    let patch = json!({"tags": {"a": "b"}});
+    azure.call("PATCH", &azure.vm("aks-a"), Some(&patch)).await;
+    assert_eq!(azure.double.vms()[0].state, "Creating");
+    azure.double.advance(2).unwrap();
+    assert_eq!(azure.double.vms()[0].state, "Failed");
+    azure.double.advance(60).unwrap();
+    assert_eq!(azure.double.vms()[0].state, "Failed");
+    azure.assert_clean();
+}
+
+#[tokio::test]
+async fn a_machine_that_fails_while_it_is_deleted_is_gone_in_the_end() {
+    let azure = Azure::start().await;
+    azure.double.latency(CREATE, 2);
+    azure.double.latency("VirtualMachines_Delete", 5);
+    let effect = Effect::Async {
+        code: "AllocationFailed".to_owned(),
+        message: None,
+    };
+    azure.double.fail_next(CREATE, effect);
+    azure.ask_vm("aks-a", &azure.vm_body("aks-a")).await;
+    azure.call("DELETE", &azure.vm("aks-a"), None).await;
+    azure.double.advance(2).unwrap();
+    assert_eq!(azure.double.vms()[0].state, "Deleting");
+    azure.double.advance(3).unwrap();
+    assert!(azure.double.vms().is_empty() && azure.double.nics().is_empty());
+}
