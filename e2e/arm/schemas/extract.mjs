@@ -130,7 +130,18 @@ const COMPUTE = "/subscriptions/{subscription}/resourceGroups/{group}/providers/
 const NETWORK = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Network";
 const REGION = "/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}";
 const POOLS = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.ContainerService/managedClusters/{cluster}/agentPools/{pool}";
-const call = (id, method, path, definitions, versions, answers, extra = {}) => ({ id, method, path, set: definitions, versions, answers, error: "CloudError", ...extra });
+
+// What a caller must be allowed to do; by the rules of Azure's names, and none for what is public or only filtered.
+function action(id, method, path) {
+  if (["Resources", "RetailPrices_List"].includes(id)) return "";
+  if (id.startsWith("Operations_")) return "{namespace}/locations/operations/read";
+  if (id === "Subscriptions_ListLocations") return "Microsoft.Resources/subscriptions/locations/read";
+  const parts = path.split("/providers/").pop().split("/");
+  const names = parts.slice(1).filter((part) => !part.startsWith("{"));
+  const verb = { GET: "read", PUT: "write", PATCH: "write", DELETE: "delete", POST: "action" }[method];
+  return [parts[0], ...names, verb].join("/");
+}
+const call = (id, method, path, definitions, versions, answers, extra = {}) => ({ id, action: action(id, method, path), method, path, set: definitions, versions, answers, error: "CloudError", ...extra });
 
 const vm = (id, method, tail, answers, extra) => call(id, method, `${COMPUTE}/virtualMachines${tail}`, "compute", ["2025-04-01"], answers, extra);
 const net = (id, method, tail, answers, extra) => call(id, method, `${NETWORK}${tail}`, "network", ["2022-01-01"], answers, extra);

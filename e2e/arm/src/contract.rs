@@ -50,6 +50,8 @@ const EXCUSED: &[(&str, &[&str])] = &[
 #[derive(Deserialize)]
 pub(crate) struct Operation {
     pub(crate) id: String,
+    /// What a caller must be allowed to do; empty where nothing is asked.
+    pub(crate) action: String,
     method: String,
     path: String,
     set: String,

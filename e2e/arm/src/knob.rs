@@ -45,9 +45,11 @@ pub enum Knob {
     Image(ImageVersion),
     /// What AKS says about a machine.
     Machine(MachineDrift),
+    /// Whoever asks has only these roles from now on.
+    Role(Role),
     /// Sets the prices of a size.
     Price(PriceChange),
-    /// Takes back faults, stock, throttles, latency and styles. World and ledger stay.
+    /// Takes back faults, stock, throttles, latency, styles, pages and roles. World and ledger stay.
     Reset(Reset),
 }
 
@@ -380,6 +382,24 @@ pub struct MachineDrift {
     pub action: String,
     /// Why.
     pub reason: String,
+}
+
+/// What callers are allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// All that they have; none at all allows nothing.
+    pub grants: Vec<Grant>,
+}
+
+/// Actions on everything at and below a scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The id of a resource, a group or a subscription.
+    pub scope: String,
+    /// Like `Microsoft.Compute/virtualMachines/*`.
+    pub actions: Vec<String>,
 }
 
 /// Sets the prices of a size, in USD per hour.

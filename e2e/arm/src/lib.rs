@@ -34,6 +34,7 @@ mod operation;
 mod plant;
 mod price;
 mod request;
+mod role;
 mod schema;
 mod serve;
 mod setup;

@@ -28,6 +28,7 @@ impl World {
             Knob::Page(page) => self.pages.push(page),
             Knob::Image(image) => self.gallery.publish(&image)?,
             Knob::Machine(drift) => self.set_drift(&drift)?,
+            Knob::Role(role) => self.role = Some(role),
             Knob::Price(price) => self.prices.set(&price)?,
             Knob::Reset(_) => self.calm(),
         }
@@ -50,5 +51,6 @@ impl World {
         self.latencies.clear();
         self.styles.clear();
         self.pages.clear();
+        self.role = None;
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     fault::Faults,
     gallery::Gallery,
     graph::Index,
-    knob::{Latency, Page, Stock, Style},
+    knob::{Latency, Page, Role, Stock, Style},
     ledger::Ledger,
     machine::Machine,
     network::Network,
@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) operations: Operations,
     pub(crate) evictions: Vec<Eviction>,
     pub(crate) tokens: Tokens,
+    /// What callers are allowed; everything if nobody said.
+    pub(crate) role: Option<Role>,
     pub(crate) ledger: Ledger,
     serial: u64,
 }
@@ -82,6 +84,7 @@ impl World {
             operations: Operations::default(),
             evictions: Vec::new(),
             tokens: Tokens::default(),
+            role: None,
             ledger: Ledger::default(),
             serial: 0,
             setup,
@@ -107,6 +110,7 @@ impl World {
 
     /// Does what is asked.
     pub(crate) fn execute(&mut self, asked: &Asked<'_>) -> Result<Answer, Refusal> {
+        self.authorize(asked)?;
         let group = self.group(asked)?;
         match asked.id() {
             "VirtualMachines_CreateOrUpdate" => self.put_vm(asked, &group),

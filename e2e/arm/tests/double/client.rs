@@ -152,6 +152,11 @@ impl Azure {
         format!("{group}/providers/Microsoft.Network/loadBalancers/{balancer}/backendAddressPools/{pool}")
     }
 
+    pub(crate) fn identity(&self, name: &str) -> String {
+        let group = self.double.setup().group_id(&self.double.setup().cluster_group);
+        format!("{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}")
+    }
+
     pub(crate) fn nic_body(&self, name: &str) -> Value {
         let pools =
             ["kubernetes", "aksOutboundBackendPool"].map(|pool| json!({"id": self.pool_id("kubernetes", pool)}));
@@ -175,12 +180,13 @@ impl Azure {
         );
         let image = "/CommunityGalleries/AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2/images/2204gen2containerd/versions/\
                      202512.18.0";
+        let identity = self.identity("kubelet");
         let key = json!({"path": "/home/azureuser/.ssh/authorized_keys", "keyData": "ssh-rsa AAAA"});
         json!({
             "location": "eastus",
             "tags": tags(),
             "zones": ["1"],
-            "identity": {"type": "UserAssigned", "userAssignedIdentities": {"/subscriptions/s/identities/kubelet": {}}},
+            "identity": {"type": "UserAssigned", "userAssignedIdentities": {identity: {}}},
             "properties": {
                 "hardwareProfile": {"vmSize": "Standard_D4s_v5"},
                 "storageProfile": {

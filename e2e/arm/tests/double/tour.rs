@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use arm::knob::{Grant, Knob, Role};
 use serde_json::{Value, json};
 
 use crate::client::{AKS, Azure, COMPUTE, NETWORK, machine_body, tags};
@@ -10,8 +11,10 @@ use crate::client::{AKS, Azure, COMPUTE, NETWORK, machine_body, tags};
 async fn visit(azure: &Azure) {
     let (vm, nic) = (azure.vm("aks-a"), azure.nic("aks-a"));
     let patch = json!({"tags": tags()});
-    let created = azure.ask_vm("aks-a", &azure.vm_body("aks-a")).await;
-    azure.get(created.header("azure-asyncoperation")).await;
+    let created = azure.put(&nic, &azure.nic_body("aks-a")).await;
+    follow(azure, created.header("azure-asyncoperation")).await;
+    let created = azure.put(&vm, &azure.vm_body("aks-a")).await;
+    follow(azure, created.header("azure-asyncoperation")).await;
     for target in [&vm, &nic] {
         azure.get(target).await;
         azure.call("PATCH", target, Some(&patch)).await;
@@ -35,9 +38,34 @@ async fn visit(azure: &Azure) {
     azure.get(&disk).await;
     azure.call("DELETE", &disk, None).await;
     let deleted = azure.call("DELETE", &vm, None).await;
-    azure.get(deleted.header("location")).await;
-    azure.make_nic("aks-b").await;
-    azure.call("DELETE", &azure.nic("aks-b"), None).await;
+    follow(azure, deleted.header("location")).await;
+    visit_own_network(azure).await;
+}
+
+/// A node in a network of the user's own, with an encryption set.
+async fn visit_own_network(azure: &Azure) {
+    let setup = azure.double.setup();
+    let (mut nic, mut vm) = (azure.nic_body("aks-b"), azure.vm_body("aks-b"));
+    let group = format!(
+        "{}/providers/Microsoft.Network/networkSecurityGroups",
+        azure.node_group()
+    );
+    nic["properties"]["networkSecurityGroup"] = json!({"id": format!("{group}/{}", setup.nsg())});
+    nic["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"] = json!(setup.own_subnet_id());
+    let set = json!({"diskEncryptionSet": {"id": setup.encryption_set_id()}});
+    vm["properties"]["storageProfile"]["osDisk"]["managedDisk"] = set;
+    azure.put(&azure.nic("aks-b"), &nic).await;
+    azure.put(&azure.vm("aks-b"), &vm).await;
+    azure.call("DELETE", &azure.vm("aks-b"), None).await;
+    azure.put(&azure.nic("aks-c"), &nic).await;
+    azure.call("DELETE", &azure.nic("aks-c"), None).await;
+}
+
+/// Looks how far an operation is, if one was begun.
+async fn follow(azure: &Azure, url: &str) {
+    if !url.is_empty() {
+        azure.get(url).await;
+    }
 }
 
 async fn visit_lists(azure: &Azure) {
@@ -105,4 +133,73 @@ async fn every_operation_succeeds_and_keeps_its_schema() {
         .collect();
     assert_eq!(called, known);
     assert!(azure.double.vms().is_empty() && azure.double.nics().is_empty() && azure.double.disks().is_empty());
+}
+
+/// The roles of the installation, on the scopes that they are for.
+fn grants(azure: &Azure) -> Vec<Grant> {
+    let roles: Vec<Value> = serde_json::from_str(include_str!("../../../../deploy/azure/role.json")).unwrap();
+    let setup = azure.double.setup();
+    let vnet = |subnet: String| subnet.split("/subnets/").next().unwrap().to_owned();
+    let subscription = format!("/subscriptions/{}", setup.subscription);
+    let grants = roles.iter().flat_map(|role| {
+        let scopes = match role["key"].as_str().unwrap() {
+            "nodes" => vec![azure.node_group()],
+            "network" => vec![vnet(setup.subnet_id()), vnet(setup.own_subnet_id())],
+            "region" | "node-images" => vec![subscription.clone()],
+            "identity" => vec![azure.identity("kubelet")],
+            "encryption" => vec![setup.encryption_set_id()],
+            "machines" => vec![azure.in_pool("").split("/agentPools").next().unwrap().to_owned()],
+            other => unreachable!("no scope for the role {other}"),
+        };
+        let actions: Vec<String> = serde_json::from_value(role["actions"].clone()).unwrap();
+        scopes.into_iter().map(move |scope| Grant {
+            scope,
+            actions: actions.clone(),
+        })
+    });
+    grants.collect()
+}
+
+/// The calls of the provider that were forbidden on a tour under some grants.
+async fn forbidden(grants: impl FnOnce(&Azure) -> Vec<Grant>) -> BTreeSet<String> {
+    let azure = Azure::start().await;
+    let role = Role { grants: grants(&azure) };
+    azure.double.turn(Knob::Role(role)).unwrap();
+    visit(&azure).await;
+    let list: Value = serde_json::from_str(include_str!("../../../../deploy/azure/calls.json")).unwrap();
+    let ours = list["calls"].as_array().unwrap().iter();
+    let ours: BTreeSet<&str> = ours.map(|call| call["operation"].as_str().unwrap()).collect();
+    let calls = azure.double.calls().into_iter().filter(|call| call.status == 403);
+    calls
+        .map(|call| call.operation)
+        .filter(|id| ours.contains(id.as_str()))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_roles_of_the_installation_allow_every_call_of_the_provider() {
+    assert_eq!(forbidden(grants).await, BTreeSet::new());
+}
+
+#[tokio::test]
+async fn no_action_of_the_roles_can_be_left_out() {
+    let azure = Azure::start().await;
+    let actions: BTreeSet<String> = grants(&azure).into_iter().flat_map(|grant| grant.actions).collect();
+    for action in actions {
+        let without = |azure: &Azure| {
+            let mut grants = grants(azure);
+            for grant in &mut grants {
+                grant.actions.retain(|one| *one != action);
+            }
+            grants
+        };
+        assert!(!forbidden(without).await.is_empty(), "nothing needs {action}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_no_role_may_ask_nothing_of_the_provider_but_what_is_public() {
+    let none = forbidden(|_| Vec::new()).await;
+    assert!(none.contains("VirtualMachines_CreateOrUpdate") && none.contains("Usage_List"));
+    assert!(!none.contains("RetailPrices_List"));
 }
