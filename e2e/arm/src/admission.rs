@@ -11,6 +11,7 @@ use crate::{
     nic::Nic,
     request::{Asked, check_tags},
     shelf,
+    vm::Stage,
     world::World,
 };
 
@@ -69,6 +70,15 @@ impl World {
                 .compute_id(asked.name("group"), "virtualMachines", asked.name("vm"));
             if let Some(user) = nic.vm.as_ref().filter(|user| !user.eq_ignore_ascii_case(&own)) {
                 return Err(nic.in_use(user));
+            }
+            if nic.stage != Stage::Succeeded {
+                let state = Nic::state(nic.stage);
+                let message = format!(
+                    "Cannot proceed with operation because resource {id} used by resource {own} is not in Succeeded state. \
+                     Resource is in {state} state and the last operation that updated/is updating the resource is \
+                     PutNicOperation."
+                );
+                return Err(Refusal::new(409, "ReferencedResourceNotProvisioned", message));
             }
             if let Some(refusal) = nic.reserved_for_other(key, asked.now) {
                 return Err(refusal);

@@ -51,6 +51,14 @@ impl Nic {
         }
     }
 
+    /// The network service knows no state «Creating».
+    pub(crate) fn state(stage: Stage) -> &'static str {
+        match stage {
+            Stage::Creating => Stage::Updating.text(),
+            other => other.text(),
+        }
+    }
+
     pub(crate) fn is_accelerated(&self) -> bool {
         self.sent["properties"]["enableAcceleratedNetworking"] == true
     }
@@ -267,7 +275,7 @@ impl World {
         shown["type"] = json!(KIND);
         shown["etag"] = json!(format!("W/\"{}\"", nic.guid));
         let properties = &mut shown["properties"];
-        properties["provisioningState"] = json!(network_state(nic.stage));
+        properties["provisioningState"] = json!(Nic::state(nic.stage));
         properties["resourceGuid"] = json!(nic.guid);
         properties["nicType"] = json!("Standard");
         if let Some(vm) = &nic.vm {
@@ -282,16 +290,8 @@ impl World {
             let inner = &mut one["properties"];
             inner["privateIPAddress"] = json!(address);
             inner["privateIPAddressVersion"] = json!("IPv4");
-            inner["provisioningState"] = json!(network_state(nic.stage));
+            inner["provisioningState"] = json!(Nic::state(nic.stage));
         }
         shown
-    }
-}
-
-/// The network service knows no state «Creating».
-fn network_state(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Creating => Stage::Updating.text(),
-        other => other.text(),
     }
 }

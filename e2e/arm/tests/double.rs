@@ -15,6 +15,8 @@ mod contract;
 mod faults;
 #[path = "double/graph.rs"]
 mod graph;
+#[path = "double/laws.rs"]
+mod laws;
 #[path = "double/lifecycle.rs"]
 mod lifecycle;
 #[path = "double/machines.rs"]

@@ -179,7 +179,7 @@ async fn an_operation_that_is_not_ours_is_not_found() {
 #[tokio::test]
 async fn repeating_a_request_neither_saves_nor_delays_what_was_begun() {
     let azure = Azure::start().await;
-    azure.double.latency("*", 5);
+    azure.double.latency("VirtualMachines_*", 5);
     let effect = Effect::Async {
         code: "AllocationFailed".to_owned(),
         message: None,
@@ -219,4 +219,37 @@ async fn a_machine_that_fails_while_it_is_deleted_is_gone_in_the_end() {
     assert_eq!(azure.double.vms()[0].state, "Deleting");
     azure.double.advance(3).unwrap();
     assert!(azure.double.vms().is_empty() && azure.double.nics().is_empty());
+}
+
+#[tokio::test]
+async fn an_interface_that_fails_can_be_asked_for_again() {
+    let azure = Azure::start().await;
+    let effect = Effect::Async {
+        code: "InternalServerError".to_owned(),
+        message: None,
+    };
+    azure.double.fail_next("NetworkInterfaces_CreateOrUpdate", effect);
+    azure.put(&azure.nic("aks-a"), &azure.nic_body("aks-a")).await;
+    assert_eq!(azure.double.nics()[0].state, "Failed");
+    azure.put(&azure.nic("aks-a"), &azure.nic_body("aks-a")).await;
+    assert_eq!(azure.double.nics()[0].state, "Succeeded");
+    azure.assert_clean();
+}
+
+#[tokio::test]
+async fn a_machine_needs_an_interface_that_is_ready() {
+    let azure = Azure::start().await;
+    azure.double.latency("NetworkInterfaces_*", 5);
+    azure.make_nic("aks-a").await;
+    let got = azure.put(&azure.vm("aks-a"), &azure.vm_body("aks-a")).await;
+    assert_eq!((got.status, got.code()), (409, "ReferencedResourceNotProvisioned"));
+    azure.double.advance(5).unwrap();
+    azure.call("DELETE", &azure.nic("aks-a"), None).await;
+    let got = azure.put(&azure.vm("aks-a"), &azure.vm_body("aks-a")).await;
+    assert_eq!(got.code(), "ReferencedResourceNotProvisioned");
+    azure.double.advance(5).unwrap();
+    azure.make_nic("aks-a").await;
+    azure.double.advance(5).unwrap();
+    assert_eq!(azure.put(&azure.vm("aks-a"), &azure.vm_body("aks-a")).await.status, 201);
+    azure.assert_clean();
 }

@@ -67,3 +67,15 @@ fn the_program_says_where_it_answers() {
     let address = line.trim().strip_prefix("http://").unwrap();
     std::net::TcpStream::connect(address).unwrap();
 }
+
+#[tokio::test]
+async fn dropping_the_double_ends_it() {
+    let azure = Azure::start().await;
+    let address = azure.double.url().trim_start_matches("http://").to_owned();
+    assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
+    drop(azure);
+    // The task ends when the runtime next looks.
+    while tokio::net::TcpStream::connect(&address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
