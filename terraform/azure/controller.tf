@@ -27,8 +27,7 @@ locals {
     region      = [local.subscription]
     identity    = local.node_identities
     encryption  = compact([var.disk_encryption_set_id])
-    machines    = local.uses_machines ? [local.cluster.id] : []
-    node-images = local.uses_machines ? [local.subscription] : []
+    node-images = local.uses_galleries ? [local.subscription] : []
   }
   used = { for key, scopes in local.scopes : key => scopes if length(scopes) > 0 }
 

@@ -4,9 +4,8 @@ locals {
   charts = coalesce(var.helm_repository, "${path.module}/../../charts")
 
   # The names of upstream's variables, as its own chart hands them on.
-  environment = {
+  environment = merge({
     ADDITIONAL_TAGS                  = join(",", [for key, value in var.resource_tag : "${key}=${value}"])
-    AKS_MACHINES_POOL_NAME           = local.uses_machines ? var.machines_pool_name : ""
     ARM_RESOURCE_GROUP               = var.resource_group_name
     AZURE_NODE_RESOURCE_GROUP        = local.cluster.node_resource_group
     AZURE_SUBSCRIPTION_ID            = data.azurerm_client_config.current.subscription_id
@@ -19,12 +18,9 @@ locals {
     NETWORK_POLICY                   = local.cluster.network_profile[0].network_policy
     NODE_IDENTITIES                  = join(",", local.node_identities)
     NODE_OSDISK_DISKENCRYPTIONSET_ID = var.disk_encryption_set_id
-    PROVISION_MODE                   = var.provision_mode
-    SIG_SUBSCRIPTION_ID              = local.uses_machines ? var.gallery_subscription_id : ""
     SSH_PUBLIC_KEY                   = trimspace(var.ssh_public_key)
-    USE_SIG                          = local.uses_machines ? "true" : ""
     VNET_SUBNET_ID                   = var.vnet_subnet_id
-  }
+  }, var.controller_environment)
 
   # The token stays in its secret: neither the state nor the release has it.
   token = [

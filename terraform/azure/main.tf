@@ -14,8 +14,8 @@ locals {
   kubelet_identity = local.cluster.kubelet_identity[0]
   node_identities  = distinct(concat([local.kubelet_identity.user_assigned_identity_id], var.node_identity_ids))
 
-  # AKS's own machines are asked for only in these modes.
-  uses_machines = startswith(var.provision_mode, "aksmachineapi")
+  # Images of shared galleries are found by AKS's list of them.
+  uses_galleries = lookup(var.controller_environment, "USE_SIG", "") == "true"
 
   tags = merge({ Environment = var.environment }, var.resource_tag)
 }

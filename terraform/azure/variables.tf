@@ -108,29 +108,6 @@ variable "network_dataplane" {
   default     = "cilium"
 }
 
-variable "provision_mode" {
-  description = "Who makes nodes: the controller (aksscriptless), or AKS (aksmachineapi, aksmachineapiheaderbatch)."
-  type        = string
-  default     = "aksscriptless"
-
-  validation {
-    condition     = contains(["aksscriptless", "aksmachineapi", "aksmachineapiheaderbatch"], var.provision_mode)
-    error_message = "provision_mode must be aksscriptless, aksmachineapi or aksmachineapiheaderbatch."
-  }
-}
-
-variable "machines_pool_name" {
-  description = "Agent pool that takes machines, in the two modes of the machine API."
-  type        = string
-  default     = ""
-}
-
-variable "gallery_subscription_id" {
-  description = "Subscription of AKS's image galleries, in the two modes of the machine API."
-  type        = string
-  default     = ""
-}
-
 variable "node_identity_ids" {
   description = "Identities for nodes beside the kubelet's."
   type        = list(string)
@@ -141,4 +118,10 @@ variable "disk_encryption_set_id" {
   description = "Disk encryption set for the disks of nodes."
   type        = string
   default     = ""
+}
+
+variable "controller_environment" {
+  description = "More variables for the controller, such as VNET_GUID; they win over those of this module."
+  type        = map(string)
+  default     = {}
 }

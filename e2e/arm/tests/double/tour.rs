@@ -148,7 +148,6 @@ fn grants(azure: &Azure) -> Vec<Grant> {
             "region" | "node-images" => vec![subscription.clone()],
             "identity" => vec![azure.identity("kubelet")],
             "encryption" => vec![setup.encryption_set_id()],
-            "machines" => vec![azure.in_pool("").split("/agentPools").next().unwrap().to_owned()],
             other => unreachable!("no scope for the role {other}"),
         };
         let actions: Vec<String> = serde_json::from_value(role["actions"].clone()).unwrap();

@@ -59,14 +59,12 @@ module "karpenter" {
     controller     = { resources = { requests = { cpu = "500m", memory = "512Mi" }, limits = { memory = "1Gi" } } }
   })]
 
-  install_controller      = true
-  network_plugin_mode     = "overlay"
-  network_dataplane       = "cilium"
-  provision_mode          = "aksscriptless"
-  machines_pool_name      = ""
-  gallery_subscription_id = ""
-  node_identity_ids       = []
-  disk_encryption_set_id  = var.disk_encryption_set_id
+  install_controller     = true
+  network_plugin_mode    = "overlay"
+  network_dataplane      = "cilium"
+  node_identity_ids      = []
+  disk_encryption_set_id = var.disk_encryption_set_id
+  controller_environment = { VNET_GUID = "0a1b2c3d-0000-4000-8000-000000000000" }
 
   resource_tag = {
     ManagedBy = "Terraform"
