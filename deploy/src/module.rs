@@ -152,7 +152,7 @@ impl Module {
         let mut found = Vec::new();
         let declared = self.declared();
         let plain = Regex::new(r"\b(var|local)\.([A-Za-z_]\w*)")?;
-        let resource = Regex::new(r"(?:\b(data)\.)?\b((?:aws|helm)_\w+)\.(\w+)(?:\[[^\]]*\])?(?:\.(\w+))?")?;
+        let resource = Regex::new(r"(?:\b(data)\.)?\b((?:aws|azurerm|helm)_\w+)\.(\w+)(?:\[[^\]]*\])?(?:\.(\w+))?")?;
         let mut used = BTreeSet::new();
         for (file, (text, _)) in &self.files {
             let code: Vec<&str> = text

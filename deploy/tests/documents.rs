@@ -73,7 +73,9 @@ fn every_link_of_the_pages_about_installation_leads_somewhere() {
         "charts/dovetail/README.md",
         "charts/dovetail-crd/README.md",
         "terraform/aws/README.md",
+        "terraform/azure/README.md",
         "examples/aws/README.md",
+        "examples/azure/README.md",
     ];
     let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
     let mut broken = Vec::new();

@@ -1,4 +1,4 @@
-// Which arguments does a resource of a Terraform provider take? Writes aws.json and helm.json beside this file.
+// Which arguments does a resource of a Terraform provider take? Writes one file for each provider beside this one.
 //
 //   node terraform/schema/extract.mjs
 //
@@ -23,6 +23,14 @@ const providers = {
       "aws_iam_role_policy_attachment", "aws_sqs_queue", "aws_sqs_queue_policy",
     ],
     data: ["aws_caller_identity", "aws_eks_cluster", "aws_iam_role", "aws_partition", "aws_sqs_queue", "aws_subnets"],
+  },
+  azurerm: {
+    package: "@cdktf/provider-azurerm@14.23.1",
+    resources: [
+      "azurerm_federated_identity_credential", "azurerm_role_assignment", "azurerm_role_definition",
+      "azurerm_user_assigned_identity",
+    ],
+    data: ["azurerm_client_config", "azurerm_kubernetes_cluster"],
   },
   helm: { package: "@cdktf/provider-helm@12.1.2", resources: ["helm_release"], data: [] },
 };

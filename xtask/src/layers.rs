@@ -192,6 +192,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "arm",
+        sees: &[],
+        pure: false,
+    },
+    Layer {
         name: "deploy",
         sees: &[],
         pure: false,
