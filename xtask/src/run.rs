@@ -17,7 +17,7 @@ pub(crate) fn cargo() -> Command {
 
 /// What every tier of tests selects, whichever part of it then runs: for another selection cargo chooses other features of
 /// shared dependencies, and builds k8s-openapi, the SDK of AWS and most of our own crates once more.
-pub(crate) const SELECTION: [&str; 3] = ["--workspace", "--features=dovetail/aws", "--locked"];
+pub(crate) const SELECTION: [&str; 3] = ["--workspace", "--features=dovetail/aws,dovetail/azure", "--locked"];
 
 /// Our binary as the tests were built. A test of its package brings it along; `cargo build` would choose other features.
 pub(crate) fn binary() -> Result<PathBuf> {
