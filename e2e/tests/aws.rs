@@ -272,6 +272,9 @@ fn shortage(world: &World, port: u16) -> Result<()> {
     let machines = world.await_one_machine_per_claim("shortage")?;
     let got: Vec<(&str, bool)> = machines.iter().map(|it| (it.instance_type.as_str(), it.spot)).collect();
     ensure!(got == [("m5.large", true)], "{got:?}");
+    let ready = labelled(&metrics(port)?, "operator_ec2nodeclass_status_condition_count");
+    let is_told = |labels: &String| labels.contains("status=\"True\"") && labels.contains("type=\"Ready\"");
+    ensure!(ready.keys().any(is_told), "{ready:?}");
     let failures = labelled(
         &metrics(port)?,
         "karpenter_cloudprovider_instance_launch_failures_total",
