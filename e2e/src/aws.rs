@@ -72,6 +72,23 @@ pub struct Look {
 }
 
 impl Look {
+    /// In few words.
+    pub fn brief(&self) -> String {
+        let machine = |it: &Machine| {
+            let kind = if it.spot { "spot" } else { "on-demand" };
+            format!("{} {} {kind} {} {}", it.id, it.instance_type, it.zone, it.state)
+        };
+        let machines: Vec<String> = self.instances.iter().map(machine).collect();
+        format!(
+            "{} fleets, {} held, {} templates, {} profiles, messages {:?}, {machines:?}",
+            self.fleets,
+            self.held,
+            self.templates.len(),
+            self.profiles.len(),
+            self.messages
+        )
+    }
+
     /// The machines that run.
     pub fn running(&self) -> impl Iterator<Item = &Machine> {
         self.instances.iter().filter(|it| it.is_running())
@@ -170,6 +187,7 @@ impl World {
             let moto = Moto::start()?;
             moto.seed(REGION, CLUSTER, RELEASE)?;
             moto.control(REGION, "spot-prices", &spot_prices())?;
+            moto.control(REGION, "prices", &on_demand_prices())?;
             Ok(moto)
         });
         let cluster = bare_cluster()?;
@@ -233,7 +251,8 @@ impl World {
         Ok(self.client().wait_for(what, LIMIT, |_| {
             let look = self.look();
             let found = look.as_ref().ok().and_then(&mut seen);
-            Ok(found.map_or_else(|| Seen::NotYet(format!("{look:?}")), Seen::Done))
+            let brief = || look.as_ref().map_or_else(ToString::to_string, Look::brief);
+            Ok(found.map_or_else(|| Seen::NotYet(brief()), Seen::Done))
         })?)
     }
 
@@ -380,17 +399,15 @@ impl World {
             })?)
     }
 
-    /// A Deployment of which no two pods share a node.
+    /// A Deployment whose pods share a node with no other pod of such a Deployment.
     pub fn apply_spread(&self, name: &str, replicas: u64) -> Result<()> {
-        self.apply_pods(
-            name,
-            replicas,
-            &json!({"podAntiAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": [{
-                    "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": name}},
-                }],
-            }}),
-        )
+        let alone = json!({"podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+            }],
+        }});
+        self.apply_pods(name, replicas, &alone)
     }
 
     /// A Deployment whose pods go where they fit.
@@ -450,6 +467,13 @@ fn spot_prices() -> Value {
     let zones = |price: f64| -> Value { ZONES.iter().map(|zone| ((*zone).to_owned(), json!(price))).collect() };
     SPOT.iter()
         .map(|(name, price)| ((*name).to_owned(), zones(*price)))
+        .collect()
+}
+
+/// What on-demand costs: twice as much. A bare metal type must be among them, since AWS is asked for these apart.
+fn on_demand_prices() -> Value {
+    let all = SPOT.iter().chain(&[("m5.metal", 2.304)]);
+    all.map(|(name, price)| ((*name).to_owned(), json!(2.0 * price)))
         .collect()
 }
 

@@ -9,11 +9,20 @@ use rig::client::Seen;
 use rig::{Process, ports};
 use serde_json::{Value, json};
 
-/// What every journey ends with: nothing is left of it, and the role it ran under forbade it nothing.
-fn farewell(world: &World, mut controller: Process) -> Result<()> {
-    let cleared = world.clear();
-    world.told(&controller, cleared)?;
+/// What every journey ends with, also one that failed: nothing is left of it, and the role it ran under forbade nothing.
+fn farewell(world: &World, mut controller: Process, journey: Result<()>) -> Result<()> {
+    let journey = world.told(&controller, journey);
+    for (fault, none) in [
+        ("fleet-errors", json!([])),
+        ("fleet-fault", Value::Null),
+        ("api-errors", json!({})),
+    ] {
+        world.fault(fault, &none)?;
+    }
+    let cleared = world.told(&controller, world.clear());
     controller.stop(GRACE);
+    journey?;
+    cleared?;
     let refused: Vec<_> = requests(&world.cluster)?
         .into_iter()
         .filter(|request| request.code == 403)
@@ -26,8 +35,8 @@ fn farewell(world: &World, mut controller: Process) -> Result<()> {
 fn the_documents_pool_and_class_bring_machines_and_take_all_they_made_along_when_they_go() -> Result<()> {
     let world = World::alone()?;
     let controller = world.controller("document", &[])?;
-    world.told(&controller, document(&world))?;
-    farewell(&world, controller)
+    let journey = document(&world);
+    farewell(&world, controller, journey)
 }
 
 fn document(world: &World) -> Result<()> {
@@ -140,8 +149,8 @@ fn judge_nodes(world: &World, machines: &[Machine]) -> Result<()> {
 fn an_interrupted_spot_machine_is_replaced_before_it_ends_and_messages_of_others_lose_nothing() -> Result<()> {
     let world = World::alone()?;
     let controller = world.controller("interruption", &[])?;
-    world.told(&controller, interruption(&world))?;
-    farewell(&world, controller)
+    let journey = interruption(&world);
+    farewell(&world, controller, journey)
 }
 
 fn interruption(world: &World) -> Result<()> {
@@ -231,13 +240,15 @@ fn what_ec2_has_none_of_is_left_for_the_next_best_and_named_and_remembered_over_
     let [port] = ports::free()?;
     let number = port.to_string();
     let mut controller = world.controller("shortage", &[("METRICS_PORT", &number)])?;
-    let told = world.told(&controller, shortage(&world, port));
+    let journey = shortage(&world, port);
+    if journey.is_err() {
+        return farewell(&world, controller, journey);
+    }
     world.fault("fleet-errors", &json!([]))?;
-    told?;
     controller.stop(GRACE);
     let controller = world.controller("shortage-again", &[])?;
-    world.told(&controller, remembered(&world))?;
-    farewell(&world, controller)
+    let journey = remembered(&world);
+    farewell(&world, controller, journey)
 }
 
 fn shortage(world: &World, port: u16) -> Result<()> {
@@ -261,6 +272,9 @@ fn shortage(world: &World, port: u16) -> Result<()> {
     let machines = world.await_one_machine_per_claim("shortage")?;
     let got: Vec<(&str, bool)> = machines.iter().map(|it| (it.instance_type.as_str(), it.spot)).collect();
     ensure!(got == [("m5.large", true)], "{got:?}");
+    let ready = labelled(&metrics(port)?, "operator_ec2nodeclass_status_condition_count");
+    let is_told = |labels: &String| labels.contains("status=\"True\"") && labels.contains("type=\"Ready\"");
+    ensure!(ready.keys().any(is_told), "{ready:?}");
     let failures = labelled(
         &metrics(port)?,
         "karpenter_cloudprovider_instance_launch_failures_total",
@@ -321,11 +335,8 @@ fn labelled(page: &str, name: &str) -> BTreeMap<String, f64> {
 fn throttled_requests_and_lost_answers_lose_no_pod_and_leak_no_machine() -> Result<()> {
     let world = World::alone()?;
     let controller = world.controller("throttled", &[])?;
-    let told = world.told(&controller, throttled(&world));
-    world.fault("api-errors", &json!({}))?;
-    world.fault("fleet-fault", &Value::Null)?;
-    told?;
-    farewell(&world, controller)
+    let journey = throttled(&world);
+    farewell(&world, controller, journey)
 }
 
 fn throttled(world: &World) -> Result<()> {
@@ -344,7 +355,8 @@ fn throttled(world: &World) -> Result<()> {
     let look = world.look()?;
     ensure!(
         of_pool(&look, "throttled") == machines.len(),
-        "more were launched than are needed: {look:?}"
+        "more were launched than are needed: {}",
+        look.brief()
     );
     ensure!(
         look.fleets >= 5 + 4,
@@ -364,26 +376,30 @@ fn of_pool(look: &Look, pool: &str) -> usize {
 fn killed_around_create_fleet_it_launches_one_machine_per_claim() -> Result<()> {
     let world = World::alone()?;
     let mut controller = world.controller("killed", &[])?;
-    let client = world.client();
+    let journey = killed(&world, &mut controller);
+    farewell(&world, controller, journey)
+}
+
+fn killed(world: &World, controller: &mut Process) -> Result<()> {
     world.apply_pool("killed", &["spot"], &["m5.large", "c5.large"])?;
     world.await_pool("killed")?;
     for (at, mode) in ["hold-before", "hold-after"].into_iter().enumerate() {
         let name = format!("web-{at}");
-        let before = world.look()?.fleets;
         world.fault("fleet-fault", &json!({"mode": mode}))?;
         world.apply_spread(&name, 2)?;
-        let held = world.await_aws("requests that are on their way", |look| {
-            (look.held > 0 && look.fleets > before).then_some(())
-        });
-        world.told(&controller, held)?;
+        world.await_aws("requests that are on their way", |look| (look.held == 2).then_some(()))?;
         controller.kill();
         // EC2 carries out what was asked for, though nobody waits for the answer any more.
         world.fault("fleet-fault", &Value::Null)?;
-        controller = world.controller(&format!("killed-{at}"), &[])?;
-        world.told(&controller, await_ready(client, &name, 2))?;
-        let machines = world.told(&controller, world.await_one_machine_per_claim("killed"))?;
+        *controller = world.controller(&format!("killed-{at}"), &[])?;
+        await_ready(world.client(), &name, 2)?;
+        let machines = world.await_one_machine_per_claim("killed")?;
         let look = world.look()?;
-        ensure!(of_pool(&look, "killed") == machines.len(), "launched twice: {look:?}");
+        ensure!(
+            of_pool(&look, "killed") == machines.len(),
+            "launched twice: {}",
+            look.brief()
+        );
     }
-    farewell(&world, controller)
+    Ok(())
 }

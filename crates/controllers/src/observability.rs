@@ -13,12 +13,12 @@ mod transitions;
 
 use std::sync::{Arc, Weak};
 
-use model::object::{CapacityBuffer, Node, NodeClaim, NodePool, Pod};
+use model::object::{CapacityBuffer, Node, NodeClaim, NodeClass, NodePool, Pod};
 use runtime::{
     metrics::{Sheet, Source},
     settings::MetricsProfile,
 };
-use state::{Change, State, Transition};
+use state::{Change, State, Tracked, Transition};
 
 use self::{nodes::NodeFamilies, pods::PodMetrics, status::StatusFamilies, transitions::Conditioned};
 use crate::Cluster;
@@ -72,9 +72,13 @@ impl Observer {
         self.begin_with::<NodePool>(cluster, state);
         self.begin_with::<Node>(cluster, state);
         self.begin_with::<CapacityBuffer>(cluster, state);
+        for class in state.node_classes() {
+            let (before, after) = (None, Some(Arc::clone(class)));
+            self.follow_class(cluster, &Transition { before, after });
+        }
     }
 
-    fn begin_with<T: Conditioned>(&self, cluster: &Cluster, state: &State) {
+    fn begin_with<T: Conditioned + Tracked>(&self, cluster: &Cluster, state: &State) {
         for object in state.all::<T>().iter() {
             let (before, after) = (None, Some(Arc::clone(object)));
             self.follow(cluster, &Transition { before, after });
@@ -88,7 +92,14 @@ impl Observer {
             Change::NodePool(pool) => self.follow(&cluster, pool),
             Change::Node(node) => self.follow(&cluster, node),
             Change::CapacityBuffer(buffer) => self.follow(&cluster, buffer),
+            Change::NodeClass(class) => self.follow_class(&cluster, class),
             _ => {}
+        }
+    }
+
+    fn follow_class(&self, cluster: &Cluster, change: &Transition<NodeClass>) {
+        if change.latest().is_some_and(|class| self.status.shows(class)) {
+            self.follow(cluster, change);
         }
     }
 
@@ -113,7 +124,8 @@ impl Source for Observer {
         };
         let snapshot = cluster.snapshot();
         let metrics = cluster.metrics();
-        let mut sheets = self.status.sheets(&snapshot, cluster.settings(), profile);
+        let classes: Vec<Arc<NodeClass>> = cluster.look(|state| state.node_classes().cloned().collect());
+        let mut sheets = self.status.sheets(&snapshot, &classes, cluster.settings(), profile);
         sheets.extend(self.nodes.sheets(metrics, &snapshot, profile));
         sheets.extend(pools::sheets(metrics, &snapshot, cluster.cloud().node_classes()));
         sheets.extend(cluster.look(|state| pools::cluster_sheets(metrics, &snapshot, state)));

@@ -297,6 +297,11 @@ impl State {
         self.node_classes.get(reference)
     }
 
+    /// All node classes.
+    pub fn node_classes(&self) -> impl Iterator<Item = &Arc<NodeClass>> {
+        self.node_classes.values()
+    }
+
     /// Takes in a version of a node class.
     pub fn apply_node_class(&mut self, class: NodeClass) -> Option<Change> {
         let reference = class.reference();

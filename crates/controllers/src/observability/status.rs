@@ -6,15 +6,15 @@ use api::labels::{INITIALIZED, NODEPOOL, node_class_key};
 use cloud::NodeClassKind;
 use jiff::Timestamp;
 use model::{
-    object::{CapacityBuffer, Node, NodeClaim, NodePool, Object},
-    snapshot::{Snapshot, Table},
+    object::{CapacityBuffer, Node, NodeClaim, NodeClass, NodePool},
+    snapshot::Snapshot,
 };
 use runtime::{
     Settings,
     metrics::{About, DEFAULT, Family, Kind, Observations, Sheet, TRANSITION},
     settings::MetricsProfile,
 };
-use state::{Kind as ObjectKind, Transition};
+use state::Transition;
 
 use super::transitions::{Conditioned, News, status_name};
 
@@ -29,15 +29,21 @@ const TERMINATION: &str = "The amount of time taken by an object to terminate co
 
 /// The families of every kind.
 pub(super) struct StatusFamilies {
-    node_claims: Set,
-    node_pools: Set,
-    nodes: Set,
-    capacity_buffers: Set,
+    pub(super) node_claims: Set,
+    pub(super) node_pools: Set,
+    pub(super) nodes: Set,
+    pub(super) capacity_buffers: Set,
+    pub(super) node_classes: Set,
     deprecated: Set,
+    /// The kind of node class that is shown.
+    shown_class: Option<NodeClassKind>,
 }
 
+/// The provider without a cloud, whose classes upstream shows nothing of.
+const KWOK: &str = "karpenter.kwok.sh";
+
 /// One set of families.
-struct Set {
+pub(super) struct Set {
     transition_seconds: Family<Observations>,
     transitions_total: Family<f64>,
     termination_seconds: Family<Observations>,
@@ -168,7 +174,7 @@ type Rows<T> = Arc<[Row<T>]>;
 
 /// Writes how long an object has been deleting, if it has.
 fn terminating<T: Conditioned>(about: &About, (object, extra): &Row<T>, now: Timestamp, out: &mut String) {
-    let metadata = object.metadata();
+    let metadata = object.about();
     if metadata.is_deleting() {
         let own: [&str; 2] = [&metadata.namespace, &metadata.name];
         let values = with(&own, &borrowed(extra));
@@ -183,7 +189,7 @@ fn conditions<T: Conditioned>(
     out: &mut String,
     value: impl Fn(Option<Timestamp>) -> f64,
 ) {
-    let metadata = object.metadata();
+    let metadata = object.about();
     for seen in object.seen() {
         let own: [&str; 5] = [
             &metadata.namespace,
@@ -215,7 +221,11 @@ impl StatusFamilies {
         labels.push(NODEPOOL.to_owned());
         let mut node_labels = labels.clone();
         node_labels.push(INITIALIZED.to_owned());
+        let shown_class = node_classes.iter().find(|class| class.group != KWOK).copied();
+        let class = shown_class.map_or_else(|| "nodeclass".to_owned(), |class| class.kind.to_lowercase());
         Self {
+            node_classes: Set::of_kind(&class, Vec::new()),
+            shown_class,
             node_claims: Set::of_kind("nodeclaim", labels),
             node_pools: Set::of_kind("nodepool", Vec::new()),
             nodes: Set::of_kind("node", node_labels),
@@ -224,32 +234,35 @@ impl StatusFamilies {
         }
     }
 
-    fn of<T: Conditioned>(&self) -> &Set {
-        match T::TRACKED {
-            ObjectKind::NodeClaim => &self.node_claims,
-            ObjectKind::NodePool => &self.node_pools,
-            ObjectKind::Node => &self.nodes,
-            _ => &self.capacity_buffers,
-        }
+    /// Whether a class is shown.
+    pub(super) fn shows(&self, class: &NodeClass) -> bool {
+        self.shown_class.is_some_and(|shown| *class.kind == *shown.kind)
     }
 
     /// Counts what is new about an object.
     pub(super) fn count<T: Conditioned>(&self, change: &Transition<T>, news: &News) {
         let Some(object) = change.latest() else { return };
-        let set = self.of::<T>();
+        let set = T::set(self);
         set.count(news, &borrowed(&labels(object.as_ref(), &set.extra)));
         if T::IS_DEPRECATED_FORM_SHOWN {
-            self.deprecated.count(news, &[group::<T>(), T::KIND]);
+            self.deprecated.count(news, &group_and_kind(object.as_ref()));
         }
     }
 
     /// Everything there is to show.
-    pub(super) fn sheets(&self, snapshot: &Snapshot, settings: &Settings, profile: MetricsProfile) -> Vec<Sheet> {
+    pub(super) fn sheets(
+        &self,
+        snapshot: &Snapshot,
+        classes: &[Arc<NodeClass>],
+        settings: &Settings,
+        profile: MetricsProfile,
+    ) -> Vec<Sheet> {
         let sets = [
             &self.node_claims,
             &self.node_pools,
             &self.nodes,
             &self.capacity_buffers,
+            &self.node_classes,
             &self.deprecated,
         ];
         let mut sheets: Vec<Sheet> = sets.into_iter().flat_map(Set::kept).collect();
@@ -257,27 +270,27 @@ impl StatusFamilies {
             return sheets;
         }
         let (objects, now) = (snapshot.objects(), snapshot.taken_at());
-        sheets.extend(self.drawn::<NodeClaim>(&objects.node_claims, now));
-        sheets.extend(self.drawn::<NodePool>(&objects.node_pools, now));
-        sheets.extend(self.drawn::<Node>(&objects.nodes, now));
+        sheets.extend(self.drawn::<NodeClaim>(objects.node_claims.iter(), now));
+        sheets.extend(self.drawn::<NodePool>(objects.node_pools.iter(), now));
+        sheets.extend(self.drawn::<Node>(objects.nodes.iter(), now));
         if CapacityBuffer::is_shown(settings) {
-            sheets.extend(self.drawn::<CapacityBuffer>(&objects.capacity_buffers, now));
+            sheets.extend(self.drawn::<CapacityBuffer>(objects.capacity_buffers.iter(), now));
         }
+        sheets.extend(self.drawn::<NodeClass>(classes.iter().filter(|class| self.shows(class)), now));
         sheets
     }
 
-    fn drawn<T: Conditioned>(&self, objects: &Table<T>, now: Timestamp) -> Vec<Sheet> {
-        let set = self.of::<T>();
+    fn drawn<'a, T: Conditioned>(&self, objects: impl Iterator<Item = &'a Arc<T>>, now: Timestamp) -> Vec<Sheet> {
+        let set = T::set(self);
         let own: Rows<T> = objects
-            .iter()
             .map(|object| (Arc::clone(object), labels(object.as_ref(), &set.extra)))
             .collect();
         let mut sheets = set.drawn(&own, now);
         if T::IS_DEPRECATED_FORM_SHOWN {
-            let kind = vec![group::<T>().to_owned(), T::KIND.to_owned()];
-            let deprecated: Rows<T> = objects
+            let kind = |object: &T| group_and_kind(object).map(str::to_owned).into();
+            let deprecated: Rows<T> = own
                 .iter()
-                .map(|object| (Arc::clone(object), kind.clone()))
+                .map(|(object, _)| (Arc::clone(object), kind(object)))
                 .collect();
             sheets.extend(self.deprecated.drawn(&deprecated, now));
         }
@@ -286,13 +299,14 @@ impl StatusFamilies {
 }
 
 /// The values of an object's labels, empty where it has none.
-fn labels<T: Object>(object: &T, keys: &[String]) -> Vec<String> {
-    let labels = &object.metadata().labels;
+fn labels<T: Conditioned>(object: &T, keys: &[String]) -> Vec<String> {
+    let labels = &object.about().labels;
     keys.iter()
         .map(|key| labels.get(key).map(ToString::to_string).unwrap_or_default())
         .collect()
 }
 
-fn group<T: Object>() -> &'static str {
-    T::API_VERSION.split_once('/').map_or("", |(group, _)| group)
+fn group_and_kind<T: Conditioned>(object: &T) -> [&str; 2] {
+    let (api_version, kind) = object.type_of();
+    [api_version.split_once('/').map_or("", |(group, _)| group), kind]
 }

@@ -20,8 +20,19 @@ use crate::Parts;
 
 const BEGIN: &str = "2026-11-16T10:00:00Z";
 
-/// A cloud that is never asked.
-struct Nowhere;
+/// A cloud that is never asked, with its kind of node class.
+struct Nowhere(&'static [NodeClassKind]);
+
+const KWOK: &[NodeClassKind] = &[NodeClassKind {
+    group: "karpenter.kwok.sh",
+    version: "v1alpha1",
+    kind: "KWOKNodeClass",
+}];
+const AWS: &[NodeClassKind] = &[NodeClassKind {
+    group: "karpenter.k8s.aws",
+    version: "v1",
+    kind: "EC2NodeClass",
+}];
 
 #[async_trait]
 impl CloudProvider for Nowhere {
@@ -30,11 +41,7 @@ impl CloudProvider for Nowhere {
     }
 
     fn node_classes(&self) -> &'static [NodeClassKind] {
-        &[NodeClassKind {
-            group: "karpenter.kwok.sh",
-            version: "v1alpha1",
-            kind: "KWOKNodeClass",
-        }]
+        self.0
     }
 
     async fn create(&self, _: &NodeClaim, _: &LaunchToken) -> Result<Launched, CloudError> {
@@ -85,13 +92,17 @@ struct Observed {
 
 impl Observed {
     async fn new(settings: Settings) -> Self {
+        Self::of(settings, KWOK).await
+    }
+
+    async fn of(settings: Settings, classes: &'static [NodeClassKind]) -> Self {
         let clock = Clock::starting_at(BEGIN.parse().unwrap());
         let time = clock.clone();
         let (recorder, events) = Recorder::new(1000);
         let metrics = Arc::new(Metrics::default());
         let cluster = Arc::new(Cluster::new(Parts {
             api: Api::new(ApiServer::new(move || time.now()).client(), "test"),
-            cloud: Arc::new(Nowhere),
+            cloud: Arc::new(Nowhere(classes)),
             clock,
             engine: Engine::Inline,
             recorder,
@@ -131,6 +142,18 @@ impl Observed {
         let key = model::object::ObjectKey::cluster_scoped(name);
         let last = self.cluster.get::<T>(&key).unwrap();
         self.cluster.fold(|state| state.delete(last.as_ref()));
+        self.settle().await;
+    }
+
+    /// Makes a node class appear or change.
+    async fn apply_class(&mut self, api_version: &str, kind: &str, conditions: Value) {
+        self.version += 1;
+        let class = json!({
+            "apiVersion": api_version, "kind": kind, "status": {"conditions": conditions},
+            "metadata": {"name": "default", "creationTimestamp": BEGIN, "resourceVersion": self.version.to_string()},
+        });
+        let class: NodeClass = serde_json::from_value(class).unwrap();
+        self.cluster.fold(|state| state.apply_node_class(class));
         self.settle().await;
     }
 
@@ -288,6 +311,54 @@ async fn the_deprecated_families_join_claims_and_pools_under_one_heading_and_lea
     );
     let node = observed.shown("operator_node_status_condition_count{", MetricsProfile::Standard);
     assert!(node[0].contains(r#"karpenter_sh_initialized="""#), "{node:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_conditions_of_a_clouds_node_classes_are_shown_and_those_of_kwok_are_not() {
+    let at = "2026-11-16T10:00:05Z";
+    let conditions = || json!([condition("AMIsReady", "True", "AMIsReady", "", at)]);
+    let mut observed = Observed::of(Settings::default(), AWS).await;
+    observed
+        .apply_class("karpenter.k8s.aws/v1", "EC2NodeClass", conditions())
+        .await;
+    assert_eq!(
+        observed.shown(
+            "operator_ec2nodeclass_status_condition_count{",
+            MetricsProfile::Standard
+        ),
+        [
+            r#"operator_ec2nodeclass_status_condition_count{name="default",namespace="",reason="AMIsReady",status="True",type="AMIsReady"} 1"#
+        ]
+    );
+    let changed = |status: &str| json!([condition("AMIsReady", status, "Why", "", "2026-11-16T10:00:09Z")]);
+    observed
+        .apply_class("karpenter.k8s.aws/v1", "EC2NodeClass", changed("False"))
+        .await;
+    assert_eq!(
+        observed.shown(
+            "operator_ec2nodeclass_status_condition_transition_seconds_sum",
+            MetricsProfile::Minimal
+        ),
+        [
+            r#"operator_ec2nodeclass_status_condition_transition_seconds_sum{status="True",to_status="False",type="AMIsReady"} 4"#
+        ]
+    );
+    let deprecated = observed.shown("operator_status_condition_transitions_total", MetricsProfile::Minimal);
+    assert!(
+        deprecated[0].contains(r#"group="karpenter.k8s.aws",kind="EC2NodeClass""#),
+        "{deprecated:?}"
+    );
+    let told = observed.told();
+    let (reason, message) = told.last().unwrap();
+    assert_eq!(reason, "AMIsReady");
+    assert!(message.contains("True -> False"), "{message}");
+
+    let mut observed = Observed::of(Settings::default(), KWOK).await;
+    observed
+        .apply_class("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", conditions())
+        .await;
+    let shown = observed.shown("operator_", MetricsProfile::Full);
+    assert!(!shown.iter().any(|line| line.contains("AMIsReady")), "{shown:?}");
 }
 
 #[tokio::test(start_paused = true)]

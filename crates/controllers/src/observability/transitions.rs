@@ -3,18 +3,32 @@
 use api::condition::names::{READY, nodeclaim, nodepool};
 use jiff::Timestamp;
 use model::object::{
-    BriefCondition, CapacityBuffer, Condition, ConditionStatus, List, Node, NodeClaim, NodePool, Object, Text,
+    BriefCondition, CapacityBuffer, Condition, ConditionStatus, List, Metadata, Node, NodeClaim, NodeClass, NodePool,
+    Object, Text,
 };
-use runtime::{Event, EventKind, Settings};
-use state::{Tracked, Transition};
+use runtime::{Event, EventKind, Settings, event::Reference};
+use state::Transition;
+
+use super::status::{Set, StatusFamilies};
 
 /// A kind whose conditions are followed.
-pub(super) trait Conditioned: Tracked + Send + Sync {
-    /// Conditions that count as Unknown since the object's creation while they are missing.
-    const TYPED: &'static [&'static str];
-
+pub(super) trait Conditioned: Send + Sync + 'static {
     /// Whether upstream's deprecated families show it too.
     const IS_DEPRECATED_FORM_SHOWN: bool;
+
+    /// Its families.
+    fn set(families: &StatusFamilies) -> &Set;
+
+    /// Who it is.
+    fn about(&self) -> &Metadata;
+
+    /// Group and version, and kind.
+    fn type_of(&self) -> (&str, &str);
+
+    /// Conditions that count as Unknown since the object's creation while they are missing.
+    fn typed(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Whether it is followed under these settings.
     fn is_shown(_settings: &Settings) -> bool {
@@ -67,14 +81,36 @@ where
     conditions.iter().map(Seen::from).collect()
 }
 
+/// What a kind of Kubernetes or of core says about itself.
+macro_rules! is_object {
+    ($families:ident) => {
+        fn set(families: &StatusFamilies) -> &Set {
+            &families.$families
+        }
+
+        fn about(&self) -> &Metadata {
+            self.metadata()
+        }
+
+        fn type_of(&self) -> (&str, &str) {
+            (Self::API_VERSION, Self::KIND)
+        }
+    };
+}
+
 impl Conditioned for NodeClaim {
-    const TYPED: &'static [&'static str] = &[
-        READY,
-        nodeclaim::LAUNCHED,
-        nodeclaim::REGISTERED,
-        nodeclaim::INITIALIZED,
-    ];
     const IS_DEPRECATED_FORM_SHOWN: bool = true;
+
+    is_object!(node_claims);
+
+    fn typed(&self) -> Vec<&'static str> {
+        vec![
+            READY,
+            nodeclaim::LAUNCHED,
+            nodeclaim::REGISTERED,
+            nodeclaim::INITIALIZED,
+        ]
+    }
 
     fn seen(&self) -> Vec<Seen> {
         all(&self.status.conditions)
@@ -82,8 +118,13 @@ impl Conditioned for NodeClaim {
 }
 
 impl Conditioned for NodePool {
-    const TYPED: &'static [&'static str] = &[READY, nodepool::VALIDATION_SUCCEEDED, nodepool::NODE_CLASS_READY];
     const IS_DEPRECATED_FORM_SHOWN: bool = true;
+
+    is_object!(node_pools);
+
+    fn typed(&self) -> Vec<&'static str> {
+        vec![READY, nodepool::VALIDATION_SUCCEEDED, nodepool::NODE_CLASS_READY]
+    }
 
     fn seen(&self) -> Vec<Seen> {
         all(&self.status.conditions)
@@ -91,8 +132,9 @@ impl Conditioned for NodePool {
 }
 
 impl Conditioned for Node {
-    const TYPED: &'static [&'static str] = &[];
     const IS_DEPRECATED_FORM_SHOWN: bool = false;
+
+    is_object!(nodes);
 
     fn seen(&self) -> Vec<Seen> {
         all(&self.status.conditions)
@@ -100,11 +142,58 @@ impl Conditioned for Node {
 }
 
 impl Conditioned for CapacityBuffer {
-    const TYPED: &'static [&'static str] = &[];
     const IS_DEPRECATED_FORM_SHOWN: bool = true;
+
+    is_object!(capacity_buffers);
 
     fn is_shown(settings: &Settings) -> bool {
         settings.decisions.feature_gates.capacity_buffer
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        all(&self.status.conditions)
+    }
+}
+
+/// What Ready of an EC2NodeClass follows from.
+const EC2: [&str; 7] = {
+    use api::aws::condition::{
+        AMIS_READY, CAPACITY_RESERVATIONS_READY, INSTANCE_PROFILE_READY, PLACEMENT_GROUP_READY, SECURITY_GROUPS_READY,
+        SUBNETS_READY, VALIDATION_SUCCEEDED,
+    };
+    [
+        AMIS_READY,
+        SUBNETS_READY,
+        SECURITY_GROUPS_READY,
+        INSTANCE_PROFILE_READY,
+        VALIDATION_SUCCEEDED,
+        PLACEMENT_GROUP_READY,
+        CAPACITY_RESERVATIONS_READY,
+    ]
+};
+
+/// A node class says itself of which provider it is.
+impl Conditioned for NodeClass {
+    const IS_DEPRECATED_FORM_SHOWN: bool = true;
+
+    fn set(families: &StatusFamilies) -> &Set {
+        &families.node_classes
+    }
+
+    fn about(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn type_of(&self) -> (&str, &str) {
+        (&self.api_version, &self.kind)
+    }
+
+    fn typed(&self) -> Vec<&'static str> {
+        let mut typed = vec![READY];
+        if *self.kind == *"EC2NodeClass" {
+            typed.extend(EC2);
+        }
+        typed
     }
 
     fn seen(&self) -> Vec<Seen> {
@@ -158,8 +247,8 @@ pub(super) struct News {
 
 impl News {
     /// The events that tell it, never taken for repetitions.
-    pub(super) fn events<T: Object>(&self, object: &T) -> Vec<Event> {
-        let say = |reason: &str, message| Event::new(object, EventKind::Normal, reason, message).deduped_by(Vec::new());
+    pub(super) fn events<T: Conditioned>(&self, object: &T) -> Vec<Event> {
+        let say = |reason: &str, message| Event::about(reference(object), EventKind::Normal, reason, message);
         let shifted = self
             .shifts
             .iter()
@@ -169,6 +258,18 @@ impl News {
             .iter()
             .map(|finalizer| say("Finalized", format!("Finalized {finalizer}")));
         finalized.chain(shifted).collect()
+    }
+}
+
+fn reference<T: Conditioned>(object: &T) -> Reference {
+    let ((api_version, kind), metadata) = (object.type_of(), object.about());
+    Reference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        resource_version: metadata.resource_version.clone(),
     }
 }
 
@@ -184,8 +285,8 @@ pub(super) fn of<T: Conditioned>(change: &Transition<T>, now: Timestamp) -> News
         let was = from.as_ref().map_or(ConditionStatus::Unknown, |from| from.status);
         (was != to.status).then_some(Shift { from, to })
     });
-    let finalizers = before.map_or_else(List::default, |before| before.metadata().finalizers.clone());
-    let kept = &after.metadata().finalizers;
+    let finalizers = before.map_or_else(List::default, |before| before.about().finalizers.clone());
+    let kept = &after.about().finalizers;
     News {
         shifts: shifts.collect(),
         finalized: finalizers.iter().filter(|old| !kept.contains(old)).cloned().collect(),
@@ -194,7 +295,7 @@ pub(super) fn of<T: Conditioned>(change: &Transition<T>, now: Timestamp) -> News
 }
 
 fn gone<T: Conditioned>(last: Option<&T>, now: Timestamp) -> News {
-    let Some(metadata) = last.map(Object::metadata) else {
+    let Some(metadata) = last.map(Conditioned::about) else {
         return News::default();
     };
     let since = metadata.deletion_timestamp;
@@ -208,14 +309,14 @@ fn gone<T: Conditioned>(last: Option<&T>, now: Timestamp) -> News {
 /// An object's conditions, those that are missing but expected as Unknown since its creation.
 fn conditions<T: Conditioned>(object: &T) -> Vec<Seen> {
     let mut seen = object.seen();
-    for kind in T::TYPED {
-        if seen.iter().all(|known| *known.kind != **kind) {
+    for kind in object.typed() {
+        if seen.iter().all(|known| *known.kind != *kind) {
             seen.push(Seen {
-                kind: (*kind).into(),
+                kind: kind.into(),
                 status: ConditionStatus::Unknown,
                 reason: Text::default(),
                 message: Text::default(),
-                since: object.metadata().creation_timestamp,
+                since: object.about().creation_timestamp,
             });
         }
     }
