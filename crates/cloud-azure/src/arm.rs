@@ -13,7 +13,7 @@ mod transport;
 pub mod wire;
 
 pub use client::{Arm, ArmParts};
-pub use credential::{Credential, ManagedIdentity, StaticToken, Token, WorkloadIdentity, credential};
+pub use credential::{Credential, ManagedIdentity, SharedGallery, StaticToken, Token, WorkloadIdentity, credential};
 pub use environment::{Environment, EnvironmentError};
 pub use failure::Failure;
 pub use operation::Operation;

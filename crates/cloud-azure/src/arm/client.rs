@@ -32,6 +32,8 @@ pub struct ArmParts {
     pub transport: Arc<dyn Transport>,
     /// Who we are.
     pub credential: Arc<dyn Credential>,
+    /// Who may read images of another tenant, for requests about machines.
+    pub auxiliary: Option<Arc<dyn Credential>>,
     /// Which Azure.
     pub environment: Environment,
     /// Our subscription.
@@ -51,7 +53,11 @@ pub struct Arm(Arc<Inner>);
 struct Inner {
     parts: ArmParts,
     token: Mutex<Option<Token>>,
+    auxiliary: Mutex<Option<Token>>,
 }
+
+/// Requests that boot images.
+const ABOUT_MACHINES: [&str; 4] = ["PutVM", "GetVM", "PatchVM", "DeleteVM"];
 
 /// A request.
 pub(super) struct Asked {
@@ -86,6 +92,7 @@ impl Arm {
         Self(Arc::new(Inner {
             parts,
             token: Mutex::default(),
+            auxiliary: Mutex::default(),
         }))
     }
 
@@ -192,6 +199,12 @@ impl Arm {
             let token = self.token().await?;
             request = request.header("authorization", format!("Bearer {}", token.secret));
         }
+        if let Some(credential) = &self.0.parts.auxiliary
+            && ABOUT_MACHINES.contains(&asked.action)
+        {
+            let token = self.held(&self.0.auxiliary, credential).await?;
+            request = request.header("x-ms-authorization-auxiliary", format!("Bearer {}", token.secret));
+        }
         if asked.body.is_some() {
             request = request.header("content-type", "application/json");
         }
@@ -223,15 +236,18 @@ impl Arm {
     }
 
     async fn token(&self) -> Result<Token, Failure> {
-        let mut held = self.0.token.lock().await;
+        self.held(&self.0.token, &self.0.parts.credential).await
+    }
+
+    /// The token that is held, or a new one where it is about to expire.
+    async fn held(&self, held: &Mutex<Option<Token>>, credential: &Arc<dyn Credential>) -> Result<Token, Failure> {
+        let mut held = held.lock().await;
         let renew_at = self.now().saturating_add(RENEW_BEFORE).unwrap_or(Timestamp::MAX);
-        if let Some(token) = held
-            .as_ref()
-            .filter(|token| token.expires_at > renew_at || token.expires_at == Timestamp::MAX)
-        {
+        let is_good = |token: &&Token| token.expires_at > renew_at || token.expires_at == Timestamp::MAX;
+        if let Some(token) = held.as_ref().filter(is_good) {
             return Ok(token.clone());
         }
-        let token = self.0.parts.credential.token().await?;
+        let token = credential.token().await?;
         *held = Some(token.clone());
         Ok(token)
     }
@@ -356,6 +372,7 @@ pub(super) mod tests {
         Arm::new(ArmParts {
             transport: Arc::clone(script) as Arc<dyn Transport>,
             credential: Arc::clone(script) as Arc<dyn Credential>,
+            auxiliary: None,
             environment: Environment {
                 endpoint: "http://arm.example".to_owned(),
                 audience: "http://arm.example".to_owned(),

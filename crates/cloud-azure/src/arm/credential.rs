@@ -176,6 +176,69 @@ impl Credential for ManagedIdentity {
     }
 }
 
+/// A token for images of another tenant, from a service that may give some.
+pub struct SharedGallery {
+    /// The network.
+    pub transport: Arc<dyn Transport>,
+    /// Where the service is.
+    pub server: String,
+    /// What for.
+    pub scope: String,
+}
+
+impl SharedGallery {
+    /// The credential that the settings name; none where images are not shared.
+    pub fn of(
+        settings: &AzureSettings,
+        environment: &Environment,
+        transport: &Arc<dyn Transport>,
+    ) -> Option<Arc<dyn Credential>> {
+        let is_used = settings.use_sig && !settings.sig_access_token_server_url.is_empty();
+        is_used.then(|| {
+            Arc::new(Self {
+                transport: Arc::clone(transport),
+                server: settings.sig_access_token_server_url.clone(),
+                scope: environment.scope(),
+            }) as Arc<dyn Credential>
+        })
+    }
+}
+
+#[async_trait]
+impl Credential for SharedGallery {
+    async fn token(&self) -> Result<Token, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Given {
+            token: String,
+            expires_on: Timestamp,
+            #[serde(default)]
+            refresh_on: Option<Timestamp>,
+        }
+        let failed = |why: String| Failure::unanswered(format!("asking {} for a token, {why}", self.server));
+        let url = format!("{}?scope={}", self.server, encoded(&self.scope));
+        let request = Request::get(url)
+            .body(Bytes::new())
+            .map_err(|error| failed(error.to_string()))?;
+        let answer = self
+            .transport
+            .send(request)
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        if !answer.status().is_success() {
+            return Err(Failure::of_answer(answer.status().as_u16(), answer.body(), None));
+        }
+        let given: Given = serde_json::from_slice(answer.body()).map_err(|error| failed(error.to_string()))?;
+        // Whoever holds it renews it five minutes before its end; no time at all is written as the year 1.
+        let refresh = given.refresh_on.filter(|at| *at > Timestamp::UNIX_EPOCH);
+        let refresh = refresh.and_then(|at| at.saturating_add(Duration::from_mins(5)).ok());
+        Ok(Token {
+            secret: given.token,
+            expires_at: refresh.map_or(given.expires_on, |at| at.min(given.expires_on)),
+        })
+    }
+}
+
 /// Both services answer alike, but for numbers that one of them writes as text.
 #[derive(Deserialize)]
 struct Granted {
@@ -328,6 +391,28 @@ mod tests {
             .await
             .unwrap_err();
         assert!(refused.to_string().contains("AADSTS70021"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn images_of_another_tenant_are_read_with_a_token_that_is_renewed_when_it_says() {
+        let body = r#"{"Token":"t","ExpiresOn":"2026-11-17T12:00:00Z","RefreshOn":"2026-11-17T11:00:00Z"}"#;
+        let transport = Arc::new(Answers(body, 200, Mutex::default()));
+        let settings = AzureSettings {
+            use_sig: true,
+            sig_access_token_server_url: "http://tokens.example/token".to_owned(),
+            ..AzureSettings::default()
+        };
+        let environment = Environment::of(&settings).unwrap();
+        let network = Arc::clone(&transport) as Arc<dyn Transport>;
+        let shared = SharedGallery::of(&settings, &environment, &network).unwrap();
+        let token = shared.token().await.unwrap();
+        assert_eq!(token.expires_at, "2026-11-17T11:05:00Z".parse().unwrap());
+        let asked = transport.2.lock().unwrap().join("");
+        assert!(
+            asked.starts_with("GET http://tokens.example/token?scope=https%3A%2F%2Fmanagement"),
+            "{asked}"
+        );
+        assert!(SharedGallery::of(&AzureSettings::default(), &environment, &network).is_none());
     }
 
     #[test]

@@ -53,9 +53,10 @@ impl Failure {
         }
     }
 
-    /// There is no such thing.
+    /// There is no such thing. That its group or its subscription is not there says that we look in the wrong place, and
+    /// nothing about the thing: machines must not count as gone because of a misspelt setting.
     pub fn is_not_found(&self) -> bool {
-        self.status == Some(404) || self.code == "ResourceNotFound" || self.code == "NotFound"
+        self.status == Some(404) && !matches!(self.code.as_str(), "ResourceGroupNotFound" | "SubscriptionNotFound")
     }
 
     /// We may not.
@@ -137,6 +138,16 @@ mod tests {
             ["SkuNotAvailable", "InvalidParameter", "UnknownError"]
         );
         assert_eq!(other.to_string(), "HTTP 502: <html>bad gateway</html>");
+    }
+
+    #[test]
+    fn a_group_that_is_not_there_does_not_make_its_machines_gone() {
+        let gone = |code: &str| {
+            let body = format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#);
+            Failure::of_answer(404, body.as_bytes(), None).is_not_found()
+        };
+        assert!(gone("ResourceNotFound") && gone("NotFound"));
+        assert!(!gone("ResourceGroupNotFound") && !gone("SubscriptionNotFound"));
     }
 
     #[test]

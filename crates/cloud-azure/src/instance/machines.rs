@@ -1,12 +1,14 @@
 //! The launch side itself: what it does when it is asked.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use api::{azure::AKSNodeClass, labels::NODEPOOL};
 use cloud::{CloudError, Instance, LaunchToken, Launched};
+use jiff::Timestamp;
 use model::{
     object::{NodeClaim, ProviderId},
     snapshot::CatalogType,
@@ -38,10 +40,15 @@ const INTERFACE: Duration = Duration::from_mins(5);
 /// How long what is left of a failed launch may take to go.
 const CLEANUP: Duration = Duration::from_mins(5);
 
+/// How far Resource Graph may lag behind a launch. A machine that it does not show yet must not count as gone.
+const GRAPH_LAG: Duration = Duration::from_mins(10);
+
 /// Machines of Azure.
 pub(crate) struct Machines {
     read: Arc<ReadSide>,
     watching: Mutex<JoinSet<()>>,
+    /// Machines by name that were asked for lately, and when.
+    recent: Mutex<BTreeMap<String, Timestamp>>,
 }
 
 /// Everything that a launch is made from.
@@ -61,6 +68,7 @@ impl Machines {
         Self {
             read,
             watching: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -362,6 +370,7 @@ impl Machines {
         operation: Option<Operation>,
         asked: Option<(Chosen, Arc<SizeRecord>)>,
     ) {
+        self.note(name);
         let watched = Watched {
             read: Arc::clone(&self.read),
             claim: claim.clone(),
@@ -491,14 +500,45 @@ impl Machines {
     pub(crate) async fn list(&self) -> Result<Vec<Instance>, CloudError> {
         let rows = graph::machines(&self.read.arm, self.group()).await;
         let rows = rows.map_err(|failure| failure.into_cloud("listing virtual machines"))?;
-        let mut instances = Vec::with_capacity(rows.len());
-        for vm in &rows {
-            let machine = Machine::of(vm, &self.region());
-            if machine.is_of(self.cluster()) {
-                instances.push(self.instance(&machine).await);
-            }
+        let mut machines: Vec<Machine> = rows.iter().map(|vm| Machine::of(vm, &self.region())).collect();
+        machines.extend(self.unlisted(&machines).await?);
+        let mut instances = Vec::with_capacity(machines.len());
+        for machine in machines.iter().filter(|machine| machine.is_of(self.cluster())) {
+            instances.push(self.instance(machine).await);
         }
         Ok(instances)
+    }
+
+    /// A machine was asked for just now.
+    fn note(&self, name: &str) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.insert(name.to_owned(), self.read.clock.now());
+    }
+
+    /// Machines of late that the list does not show, each asked for by its name.
+    async fn unlisted(&self, listed: &[Machine]) -> Result<Vec<Machine>, CloudError> {
+        let known: BTreeSet<&str> = listed.iter().map(|machine| machine.name.as_str()).collect();
+        let now = self.read.clock.now();
+        let missing: Vec<String> = {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            recent.retain(|_, at| now.duration_since(*at).unsigned_abs() < GRAPH_LAG);
+            recent
+                .keys()
+                .filter(|name| !known.contains(name.as_str()))
+                .cloned()
+                .collect()
+        };
+        let mut found = Vec::new();
+        for name in missing {
+            match self.read.arm.vm(self.group(), &name).await {
+                Ok(vm) => found.push(Machine::of(&vm, &self.region())),
+                Err(failure) if failure.is_not_found() => {
+                    self.recent.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+                }
+                Err(failure) => return Err(failure.into_cloud("getting virtual machine")),
+            }
+        }
+        Ok(found)
     }
 
     /// A machine as the cloud lists it. A class or a size that is gone leaves out what only it could say.

@@ -221,6 +221,50 @@ mod tests {
         }
     }
 
+    fn chosen() -> Chosen {
+        let entry = serde_json::json!({"name": "Standard_D2s_v3"});
+        Chosen {
+            entry: std::sync::Arc::new(serde_json::from_value(entry).unwrap()),
+            zone: "0".to_owned(),
+            capacity_type: "spot",
+            needs_ultra_ssd: true,
+        }
+    }
+
+    #[test]
+    fn labels_of_the_network_follow_its_plugin_and_kubernetes() {
+        let labels = |plugin: &str, mode: &str, dataplane: &str, kubernetes: &str| {
+            let settings = AzureSettings {
+                network_plugin: plugin.to_owned(),
+                network_plugin_mode: mode.to_owned(),
+                network_dataplane: dataplane.to_owned(),
+                ..AzureSettings::default()
+            };
+            of_class(&AKSNodeClass::default(), &chosen(), kubernetes, &settings, "guid")
+        };
+        let stateless = "kubernetes.azure.com/network-stateless-cni";
+        assert_eq!(labels("azure", "overlay", "cilium", "1.34.0")[stateless], "true");
+        assert_eq!(labels("azure", "overlay", "cilium", "1.33.9")[stateless], "false");
+        let plain = labels("azure", "", "", "1.34.0");
+        for key in [stateless, "kubernetes.azure.com/azure-cni-overlay", AKS_EBPF_DATAPLANE] {
+            assert!(!plain.contains_key(key), "{key}");
+        }
+        assert_eq!(labels("none", "", "cilium", "1.34.0")[AKS_EBPF_DATAPLANE], "cilium");
+    }
+
+    #[test]
+    fn an_offering_is_told_in_the_words_of_both() {
+        let labels: BTreeMap<String, String> = of_offering(&chosen()).into();
+        assert_eq!(
+            (labels[PLACEMENT_SCOPE].as_str(), labels[ZONE].as_str()),
+            ("regional", "0")
+        );
+        assert_eq!(
+            (labels[AKS_PRIORITY].as_str(), labels[SKU_STORAGE_ULTRA_SSD].as_str()),
+            ("spot", "true")
+        );
+    }
+
     #[test]
     fn a_node_is_tainted_until_it_has_registered() {
         let mut claim = NodeClaim::default();

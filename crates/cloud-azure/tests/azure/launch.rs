@@ -446,3 +446,77 @@ async fn tags_and_identities_are_given_to_running_machines_and_stray_interfaces_
         Some(hash)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_one_security_group_of_the_nodes_must_be_there() {
+    let world = World::new().await;
+    for (groups, words) in [
+        (vec!["mine"], "has no network security group"),
+        (
+            vec!["aks-agentpool-12345678-nsg", "aks-agentpool-87654321-nsg"],
+            "has several network security groups",
+        ),
+    ] {
+        world.azure.lock().security_groups = groups;
+        let refused = world
+            .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
+            .await
+            .unwrap_err();
+        assert!(refused.to_string().contains(words), "{refused}");
+    }
+    assert!(world.azure.lock().nics.is_empty());
+    let counted = world.counted();
+    assert!(
+        counted.contains("karpenter_instance_vm_create_start_total{"),
+        "{counted}"
+    );
+    assert!(counted.contains("phase=\"sync\""), "{counted}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_as_it_should_be_or_not_registered_is_left_alone() {
+    let world = World::new().await;
+    let mut launched = Vec::new();
+    for name in ["settled", "young"] {
+        let claim = World::sized(name, "Standard_D2s_v3", "spot");
+        let given = world.launch(&claim).await.unwrap();
+        let mut stored = serde_json::to_value(recorded(&claim, &given)).unwrap();
+        stored["apiVersion"] = json!("karpenter.sh/v1");
+        stored["kind"] = json!("NodeClaim");
+        let is_registered = if name == "settled" { "True" } else { "Unknown" };
+        stored["status"]["conditions"] = json!([{"type": "Registered", "status": is_registered, "reason": "x",
+            "lastTransitionTime": "2026-11-17T10:00:00Z"}]);
+        if name == "young" {
+            stored["metadata"]["annotations"]["karpenter.azure.com/in-place-update-hash"] = json!("other");
+        }
+        world.server.create(stored).unwrap();
+        launched.push(given);
+    }
+    let marked = json!({"untouched": "yes"});
+    for name in ["aks-settled", "aks-young"] {
+        world.azure.lock().nics.get_mut(name).unwrap().body["marked"] = marked.clone();
+        world.azure.lock().nics.get_mut(name).unwrap().body["tags"]["by-hand"] = json!("1");
+    }
+    let work = tokio::spawn(Arc::clone(&world.provider).run(None));
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    work.abort();
+    let state = world.azure.lock();
+    for name in ["aks-settled", "aks-young"] {
+        assert_eq!(state.nics[name].body["tags"]["by-hand"], "1", "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_resource_graph_does_not_show_for_minutes_is_listed_all_the_same() {
+    let world = World::new().await;
+    world.azure.lock().hidden_until = Some(tokio::time::Instant::now() + Duration::from_mins(8));
+    let claim = World::sized("a", "Standard_D2s_v3", "spot");
+    let launched = world.launch(&claim).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let listed = world.provider.list().await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(*listed[0].provider_id.as_str(), *launched.provider_id);
+    // One that was taken away meanwhile is not.
+    world.azure.lock().vms.clear();
+    assert!(world.provider.list().await.unwrap().is_empty());
+}

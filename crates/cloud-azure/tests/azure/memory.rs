@@ -45,6 +45,10 @@ pub(crate) struct State {
     pub(crate) usages: Vec<Value>,
     pub(crate) prices: Vec<Value>,
     pub(crate) image_versions: Vec<(&'static str, &'static str)>,
+    /// Versions in shared galleries: family, definition, version.
+    pub(crate) shared_images: Vec<(&'static str, &'static str, &'static str)>,
+    /// The network security groups of the nodes.
+    pub(crate) security_groups: Vec<&'static str>,
     /// The answer to questions for subnets and disk encryption sets; 200 unless said otherwise.
     pub(crate) subnet_status: Option<u16>,
     pub(crate) disk_encryption_set_status: Option<u16>,
@@ -73,6 +77,7 @@ impl Memory {
                 ("202512.18.0", "2025-12-18T00:00:00Z"),
             ],
             pools: vec!["kubernetes", "aksOutboundBackendPool"],
+            security_groups: vec!["aks-agentpool-12345678-nsg", "mine"],
             ..State::default()
         }))
     }
@@ -181,6 +186,20 @@ impl State {
                     |(name, date): &(&str, &str)| json!({"name": name, "properties": {"publishedDate": date}});
                 ok(json!({"value": self.image_versions.iter().map(version).collect::<Vec<_>>()}))
             }
+            (
+                "GET",
+                [
+                    ..,
+                    "Microsoft.ContainerService",
+                    "locations",
+                    "southcentralus",
+                    "nodeImageVersions",
+                ],
+            ) => {
+                let version =
+                    |(os, sku, version): &(&str, &str, &str)| json!({"os": os, "sku": sku, "version": version});
+                ok(json!({"value": self.shared_images.iter().map(version).collect::<Vec<_>>()}))
+            }
             ("GET", ["api", "retail", "prices"]) => ok(json!({"Items": self.prices, "NextPageLink": null})),
             ("GET", [.., "Microsoft.Compute", "diskEncryptionSets", _]) => {
                 let error = json!({"error": {"code": "AuthorizationFailed", "message": "no"}});
@@ -220,9 +239,10 @@ impl State {
                     {"name": "mine", "properties": {"backendAddressPools": [{"id": "/pools/mine", "name": "mine"}]}}]}),
                 )
             }
-            ("GET", [.., "Microsoft.Network", "networkSecurityGroups"]) => ok(json!({"value": [
-                {"id": "/nsgs/aks-agentpool-12345678-nsg", "name": "aks-agentpool-12345678-nsg"},
-                {"id": "/nsgs/mine", "name": "mine"}]})),
+            ("GET", [.., "Microsoft.Network", "networkSecurityGroups"]) => {
+                let group = |name: &&str| json!({"id": format!("/nsgs/{name}"), "name": name});
+                ok(json!({"value": self.security_groups.iter().map(group).collect::<Vec<_>>()}))
+            }
             ("GET", [.., "virtualNetworks", _, "subnets", name]) => match self.subnet_status {
                 None => ok(json!({"name": name})),
                 Some(404) => not_found(name),

@@ -238,3 +238,43 @@ async fn a_class_waits_for_its_claims_before_it_goes() {
     world.look("default").await.unwrap();
     assert!(world.server.get("AKSNodeClass", "default").is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn shared_galleries_give_the_newest_version_of_each_definition_and_fips() {
+    let world = World::with(|settings| {
+        settings.azure.use_sig = true;
+        settings.azure.sig_subscription_id = "sig".to_owned();
+        settings.azure.sig_access_token_server_url = "http://tokens.example".to_owned();
+    })
+    .await;
+    world.azure.lock().shared_images = vec![
+        ("AKSUbuntu", "2404gen2containerd", "202509.1.0"),
+        ("AKSUbuntu", "2404gen2containerd", "202512.18.0"),
+        ("AKSUbuntuEdgeZone", "2404gen2containerd", "202601.1.0"),
+        ("AKSUbuntu", "2004gen2fipscontainerd", "202512.18.0"),
+        ("AKSAzureLinux", "V3gen2arm64fips", "202512.18.0"),
+        ("AKSAzureLinux", "V3gen2fips", "202512.18.0"),
+    ];
+    let id = |family: &str, definition: &str| {
+        format!(
+            "/subscriptions/sig/resourceGroups/AKS-{family}/providers/Microsoft.Compute/galleries/AKS{family}/images/{definition}/versions/202512.18.0"
+        )
+    };
+    let images = |class: &Value| -> Vec<String> {
+        let images = class["status"]["images"].as_array().unwrap();
+        images.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+    };
+    world.create("plain", json!({}));
+    assert_eq!(
+        images(&world.settle("plain").await),
+        [id("Ubuntu", "2404gen2containerd")]
+    );
+    world.create("fips", json!({"fipsMode": "FIPS"}));
+    assert_eq!(
+        images(&world.settle("fips").await),
+        [id("Ubuntu", "2004gen2fipscontainerd")]
+    );
+    world.create("linux", json!({"fipsMode": "FIPS", "imageFamily": "AzureLinux"}));
+    let expected = [id("AzureLinux", "V3gen2fips"), id("AzureLinux", "V3gen2arm64fips")];
+    assert_eq!(images(&world.settle("linux").await), expected);
+}

@@ -73,6 +73,7 @@ impl World {
         let arm = Arm::new(ArmParts {
             transport: Arc::clone(&azure) as _,
             credential: Arc::new(StaticToken("test".to_owned())),
+            auxiliary: None,
             environment: Environment {
                 endpoint: ENDPOINT.to_owned(),
                 audience: ENDPOINT.to_owned(),

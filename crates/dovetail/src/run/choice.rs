@@ -122,7 +122,7 @@ async fn aws(process: &Process, _: &Api, _: &Recorder) -> anyhow::Result<Chosen>
 async fn azure(process: &Process, api: &Api, recorder: &Recorder) -> anyhow::Result<Chosen> {
     use cloud_azure::{
         Azure, Parts,
-        arm::{Arm, ArmParts, Environment, HyperTransport, Transport, credential},
+        arm::{Arm, ArmParts, Environment, HyperTransport, SharedGallery, Transport, credential},
     };
     use runtime::random::Random;
 
@@ -135,6 +135,7 @@ async fn azure(process: &Process, api: &Api, recorder: &Recorder) -> anyhow::Res
     let credential = credential(&settings.azure, &environment, &transport, &process.clock);
     let arm = Arm::new(ArmParts {
         credential: credential.map_err(|problem| anyhow::anyhow!("connecting to Azure: {problem}"))?,
+        auxiliary: SharedGallery::of(&settings.azure, &environment, &transport),
         transport,
         environment,
         subscription: settings.azure.subscription_id.clone(),

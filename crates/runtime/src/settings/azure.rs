@@ -196,6 +196,11 @@ impl AzureSettings {
                     "additional-tags: key \"{key}\" is given twice (keys are unique ignoring case)"
                 ));
             }
+            if key.chars().count() > 512 || value.chars().count() > 256 {
+                return refuse(format!(
+                    "additional-tags: \"{key}\" is too long: keys have at most 512 characters and values 256"
+                ));
+            }
             tags.insert(key.to_owned(), value.to_owned());
         }
         Ok(tags)
@@ -233,9 +238,23 @@ impl AzureSettings {
             }
         }
         let name = &self.linux_admin_username;
-        if name.len() > 32 || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.len() > 32 || !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_part) {
             return refuse(format!(
-                "linux-admin-username {name} is malformed; it begins with a letter and has at most 32 characters"
+                "linux-admin-username {name} is malformed; it begins with a letter and has at most 32 letters, digits, - and _"
+            ));
+        }
+        if !self.dns_service_ip.is_empty() && self.dns_service_ip.parse::<std::net::IpAddr>().is_err() {
+            return refuse(format!(
+                "dns-service-ip {} is invalid; it is an address",
+                self.dns_service_ip
+            ));
+        }
+        let key = &self.disk_encryption_set_id;
+        if !key.is_empty() && !is_disk_encryption_set(key) {
+            return refuse(format!(
+                "node-osdisk-diskencryptionset-id {key} is invalid; it is of the form \
+                 /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/diskEncryptionSets/NAME"
             ));
         }
         if self.batch_max_duration < self.batch_idle_duration {
@@ -275,12 +294,49 @@ impl AzureSettings {
         if !missing.is_empty() {
             return Err(SettingsError::Provider(missing.join("; ")));
         }
-        if self.use_sig && self.sig_subscription_id.is_empty() {
-            let text = "use-sig is set, but sig-subscription-id is not: set SIG_SUBSCRIPTION_ID";
-            return Err(SettingsError::Provider(text.to_owned()));
+        let needed = [
+            ("sig-subscription-id", "SIG_SUBSCRIPTION_ID", &self.sig_subscription_id),
+            (
+                "sig-access-token-server-url",
+                "SIG_ACCESS_TOKEN_SERVER_URL",
+                &self.sig_access_token_server_url,
+            ),
+        ];
+        for (flag, variable, value) in needed {
+            if self.use_sig && value.is_empty() {
+                let text = format!("use-sig is set, but {flag} is not: set {variable}");
+                return Err(SettingsError::Provider(text));
+            }
         }
         Ok(())
     }
+}
+
+fn is_disk_encryption_set(id: &str) -> bool {
+    let parts: Vec<&str> = id.split('/').collect();
+    let [
+        "",
+        subscriptions,
+        subscription,
+        groups,
+        group,
+        providers,
+        provider,
+        kind,
+        name,
+    ] = parts.as_slice()
+    else {
+        return false;
+    };
+    let words = [
+        (subscriptions, "subscriptions"),
+        (groups, "resourceGroups"),
+        (providers, "providers"),
+        (provider, "Microsoft.Compute"),
+        (kind, "diskEncryptionSets"),
+    ];
+    let is_spelt = words.iter().all(|(found, word)| found.eq_ignore_ascii_case(word));
+    is_spelt && [subscription, group, name].iter().all(|value| !value.is_empty())
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -345,11 +401,58 @@ mod tests {
             (("ADDITIONAL_TAGS", "a=1,A=2"), "given twice"),
             (("ADDITIONAL_TAGS", "a/b=1"), "has one of"),
             (("PROVIDER_BATCH_MAX_SIZE", "51"), "between 1 and 50"),
+            (("PROVIDER_BATCH_MAX_DURATION", "100ms"), "must not be less than"),
+            (
+                ("KUBELET_IDENTITY_CLIENT_ID", "x"),
+                "kubelet-identity-client-id x is malformed",
+            ),
+            (("NETWORK_PLUGIN_MODE", "x"), "network-plugin-mode x is invalid"),
+            (("NETWORK_PLUGIN", ""), "network-plugin  is invalid"),
+            (("NETWORK_DATAPLANE", "x"), "network-dataplane x is invalid"),
+            (("DNS_SERVICE_IP", "x"), "dns-service-ip x is invalid"),
+            (("LINUX_ADMIN_USERNAME", "a$b"), "linux-admin-username a$b is malformed"),
+            (("ADDITIONAL_TAGS", "a"), "is not of the form key=value"),
+            (
+                ("NODE_OSDISK_DISKENCRYPTIONSET_ID", "/a/b"),
+                "node-osdisk-diskencryptionset-id /a/b is invalid",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/subscriptions//resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d",
+                ),
+                "is invalid",
+            ),
         ];
         for (variable, words) in cases {
             let refused = parsed(&[told, variable]).unwrap_err();
             assert!(refused.contains(words), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_is_right_is_taken() {
+        let long = format!("{}={}", "k".repeat(512), "v".repeat(256));
+        let cases = [
+            ("NETWORK_PLUGIN_MODE", ""),
+            ("LINUX_ADMIN_USERNAME", "an-admin_1"),
+            ("ADDITIONAL_TAGS", long.as_str()),
+            (
+                "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                "/subscriptions/s/resourcegroups/g/providers/microsoft.compute/diskencryptionsets/d",
+            ),
+            ("MANAGE_EXISTING_AKS_MACHINES", "true"),
+            ("PROVISION_MODE", "aksmachineapi"),
+            ("PROVISION_MODE", "aksmachineapiheaderbatch"),
+        ];
+        for variable in cases {
+            assert!(
+                parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), variable]).is_ok(),
+                "{variable:?}"
+            );
+        }
+        let too_long = format!("{}=v", "k".repeat(513));
+        assert!(parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), ("ADDITIONAL_TAGS", &too_long)]).is_err());
     }
 
     #[test]
