@@ -65,7 +65,7 @@ fn the_charts_have_the_crds_that_are_made_from_the_types() {
 #[test]
 fn the_chart_grants_what_the_controller_was_proved_to_need() {
     let mut want = folder("charts/dovetail/files");
-    for name in ["rbac.yaml", "rbac-aws.yaml"] {
+    for name in ["rbac.yaml", "rbac-aws.yaml", "rbac-azure.yaml"] {
         want.insert(name.to_owned(), read(&format!("deploy/{name}")).unwrap());
     }
     let differs = stale("charts/dovetail/files", &want);

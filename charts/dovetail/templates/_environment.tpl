@@ -87,6 +87,19 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
 {{- include "dovetail.variable" (list $ (index $pair 0) (index $pair 1)) }}
 {{- end }}
 {{- end }}
+{{- if eq $provider "azure" }}
+{{- if not (and $settings.clusterName $settings.clusterEndpoint) }}
+{{- fail "settings.clusterName and settings.clusterEndpoint are needed on AKS: its name, and the URL of its API server. What else Azure's provider needs goes into controller.env (docs/guide/azure.md)" }}
+{{- end }}
+{{- range $pair := list
+  (list "CLUSTER_NAME" $settings.clusterName)
+  (list "CLUSTER_ENDPOINT" $settings.clusterEndpoint)
+  (list "CLUSTER_CA_BUNDLE" $settings.clusterCABundle)
+  (list "VM_MEMORY_OVERHEAD_PERCENT" $settings.vmMemoryOverheadPercent)
+}}
+{{- include "dovetail.variable" (list $ (index $pair 0) (index $pair 1)) }}
+{{- end }}
+{{- end }}
 {{- range $pair := list
   (list "CLOUD" $provider)
   (list "STEERING" (ternary "off" $own.steering (kindIs "bool" $own.steering)))

@@ -1,5 +1,5 @@
 {{/*
-The rules of a role in files/rbac.yaml or files/rbac-aws.yaml, which are those of deploy/: `list $ NAME`. A test runs the
+The rules of a role in files/rbac.yaml or that of a cloud, which are those of deploy/: `list $ NAME`. A test runs the
 controller under exactly these, so they are read and not written again.
 */}}
 {{- define "dovetail.rules" -}}

@@ -94,6 +94,14 @@ impl Double {
         all.into_iter().filter(|disk| disk.name != "jumpbox").collect()
     }
 
+    /// The ids of network interfaces and disks that belong to no virtual machine: what somebody forgot.
+    pub fn leftovers(&self) -> Vec<String> {
+        let nics = self.nics().into_iter().map(|nic| (nic.id, nic.vm));
+        let disks = self.disks().into_iter().map(|disk| (disk.id, disk.vm));
+        let loose = nics.chain(disks).filter(|(_, vm)| vm.is_none());
+        loose.map(|(id, _)| id).collect()
+    }
+
     /// Everything.
     pub fn state(&self) -> State {
         self.service.with(|world| world.state())

@@ -117,7 +117,7 @@ pub enum Effect {
         #[serde(default)]
         retry_after: Option<u64>,
     },
-    /// Takes the request; its operation fails in the end.
+    /// Takes the request; its operation fails in the end. Only for calls that begin an operation.
     Async {
         /// The code in the operation's status.
         code: String,

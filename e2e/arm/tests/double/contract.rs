@@ -1,5 +1,6 @@
 //! Is whatever breaks the published contract refused and written down?
 
+use arm::knob::Effect;
 use serde_json::json;
 
 use crate::client::{Azure, COMPUTE};
@@ -184,4 +185,31 @@ async fn a_knob_that_makes_no_sense_is_refused() {
         .await
         .unwrap();
     assert_eq!(got.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_of_ours_that_breaks_the_contract_is_recorded_too() {
+    let azure = Azure::start().await;
+    // An error in the guise of a success is no virtual machine, and the operation has no status 302.
+    for status in [200, 302] {
+        let effect = Effect::Sync {
+            status,
+            code: "Odd".to_owned(),
+            message: None,
+            retry_after: None,
+        };
+        azure.double.fail_next("VirtualMachines_Get", effect);
+        azure.get(&azure.vm("aks-a")).await;
+    }
+    let violations = azure.double.violations();
+    assert!(violations.iter().all(|one| one.side == "response"), "{violations:?}");
+    assert_eq!(
+        violations[0].problems,
+        [
+            "/: `location` is missing",
+            "/: `name` is missing",
+            "/error: is not known"
+        ]
+    );
+    assert_eq!(violations[1].problems, ["302 is not a status of VirtualMachines_Get"]);
 }

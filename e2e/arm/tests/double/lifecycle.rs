@@ -106,10 +106,12 @@ async fn what_is_not_to_go_along_stays_behind() {
     assert_eq!(azure.call("DELETE", &disk, None).await.code(), "OperationNotAllowed");
     azure.call("DELETE", &azure.vm("aks-a"), None).await;
     assert_eq!(azure.double.nics()[0].vm, None);
+    assert_eq!(azure.double.leftovers().len(), 2);
     assert_eq!(azure.get(&disk).await.body["properties"]["diskState"], "Unattached");
     assert_eq!(azure.call("DELETE", &disk, None).await.status, 202);
     assert_eq!(azure.call("DELETE", &azure.nic("aks-a"), None).await.status, 202);
     assert!(azure.double.nics().is_empty() && azure.double.disks().is_empty());
+    assert!(azure.double.leftovers().is_empty());
     azure.assert_clean();
 }
 
