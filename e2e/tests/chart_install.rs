@@ -368,7 +368,11 @@ fn values_that_cannot_be_meant_are_refused_by_name() {
             "clusterEndpoint",
         ),
         (&["--set", named, "--set", "dovetail.steering=left"], "steering"),
-        (&["--set", named, "--set", "dovetail.cloud=azure"], "cloud"),
+        (&["--set", named, "--set", "dovetail.cloud=moon"], "cloud"),
+        (
+            &["--set", named, "--set", "dovetail.cloud=azure"],
+            "settings.clusterEndpoint are needed on AKS",
+        ),
         (
             &[
                 "--set",

@@ -362,6 +362,29 @@ async fn the_conditions_of_a_clouds_node_classes_are_shown_and_those_of_kwok_are
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_class_of_aks_has_not_said_yet_counts_as_unknown_since_its_creation() {
+    const AZURE: &[NodeClassKind] = &[NodeClassKind {
+        group: "karpenter.azure.com",
+        version: "v1beta1",
+        kind: "AKSNodeClass",
+    }];
+    let mut observed = Observed::of(Settings::default(), AZURE).await;
+    let (api_version, kind) = ("karpenter.azure.com/v1beta1", "AKSNodeClass");
+    observed.apply_class(api_version, kind, json!([])).await;
+    let ready = condition("ImagesReady", "True", "ImagesReady", "", "2026-11-16T10:00:07Z");
+    observed.apply_class(api_version, kind, json!([ready])).await;
+    assert_eq!(
+        observed.shown(
+            "operator_aksnodeclass_status_condition_transition_seconds_sum",
+            MetricsProfile::Minimal
+        ),
+        [
+            r#"operator_aksnodeclass_status_condition_transition_seconds_sum{status="Unknown",to_status="True",type="ImagesReady"} 7"#
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn removed_finalizers_are_told_and_the_end_of_an_object_is_timed() {
     let mut observed = Observed::new(Settings::default()).await;
     let deleting = Some("2026-11-16T10:00:00Z");

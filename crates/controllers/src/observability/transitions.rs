@@ -172,6 +172,20 @@ const EC2: [&str; 7] = {
     ]
 };
 
+/// What Ready of an AKSNodeClass follows from.
+const AKS: [&str; 5] = {
+    use api::azure::condition::{
+        IMAGES_READY, KUBERNETES_VERSION_READY, LOCAL_DNS_READY, SUBNETS_READY, VALIDATION_SUCCEEDED,
+    };
+    [
+        IMAGES_READY,
+        KUBERNETES_VERSION_READY,
+        SUBNETS_READY,
+        VALIDATION_SUCCEEDED,
+        LOCAL_DNS_READY,
+    ]
+};
+
 /// A node class says itself of which provider it is.
 impl Conditioned for NodeClass {
     const IS_DEPRECATED_FORM_SHOWN: bool = true;
@@ -189,11 +203,12 @@ impl Conditioned for NodeClass {
     }
 
     fn typed(&self) -> Vec<&'static str> {
-        let mut typed = vec![READY];
-        if *self.kind == *"EC2NodeClass" {
-            typed.extend(EC2);
-        }
-        typed
+        let own: &[&'static str] = match &*self.kind {
+            "EC2NodeClass" => &EC2,
+            "AKSNodeClass" => &AKS,
+            _ => &[],
+        };
+        [&[READY], own].concat()
     }
 
     fn seen(&self) -> Vec<Seen> {
