@@ -200,7 +200,7 @@ fn babble(world: &World, machine: &str) -> Result<()> {
         "not json",
         "{}",
         "[1, 2]",
-        "\u{1F980}",
+        "\u{e9}",
         r#"{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{}}"#,
     ] {
         world.moto.send(REGION, CLUSTER, body)?;
@@ -343,6 +343,7 @@ fn throttled(world: &World) -> Result<()> {
     let client = world.client();
     world.apply_pool("throttled", &["on-demand"], &["m5.large", "m5.xlarge"])?;
     world.await_pool("throttled")?;
+    let before = world.look()?.fleets;
     // More than the retries of one call.
     let limit = json!({"code": "RequestLimitExceeded", "message": "Request limit exceeded.", "times": 5});
     world.fault("api-errors", &json!({"CreateFleet": limit}))?;
@@ -359,8 +360,8 @@ fn throttled(world: &World) -> Result<()> {
         look.brief()
     );
     ensure!(
-        look.fleets >= 5 + 4,
-        "the faults came to nothing: {} requests",
+        look.fleets - before >= 5 + 4,
+        "the faults came to nothing: {before} requests before, {} now",
         look.fleets
     );
     Ok(())

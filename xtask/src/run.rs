@@ -63,6 +63,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
 }
 
 /// Runs with everything it prints going to a file; tells whether it succeeded. What does not end in time is ended.
+#[expect(clippy::disallowed_methods, reason = "a deadline for programs that hang")]
 pub(crate) fn logged(command: &mut Command, log: &Path, deadline: Duration) -> Result<bool> {
     let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
     let mut child = command

@@ -145,7 +145,8 @@ fn on_a_control_plane(built: &Built, has: &Has, scores: &Scores) -> Result<()> {
     rig::tool::hclfmt()?;
     let tests = built.tests.iter().filter(|test| test.package == ON_A_CONTROL_PLANE);
     for test in tests.filter(|test| has.allows(test)) {
-        scores.run(&name(test), &mut test.command())?;
+        let mut command = test.command();
+        scores.run(&name(test), command.env("DOVETAIL_BINARY", &built.dovetail))?;
     }
     // The longest specs of the suites wait for many minutes; this shard is chosen to be short.
     let conformance::Count { passed, failed } =

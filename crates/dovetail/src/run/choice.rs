@@ -206,10 +206,20 @@ mod tests {
         let mut aks = settings(Cloud::Auto, "prod");
         aks.azure.subscription_id = "sub".to_owned();
         let cases = [
-            (settings(Cloud::Auto, "prod"), cfg!(feature = "aws"), "aws", "CLUSTER_NAME"),
+            (
+                settings(Cloud::Auto, "prod"),
+                cfg!(feature = "aws"),
+                "aws",
+                "CLUSTER_NAME",
+            ),
             (settings(Cloud::Aws, ""), cfg!(feature = "aws"), "aws", "--cloud aws"),
             (aks, cfg!(feature = "azure"), "azure", "ARM_SUBSCRIPTION_ID"),
-            (settings(Cloud::Azure, ""), cfg!(feature = "azure"), "azure", "--cloud azure"),
+            (
+                settings(Cloud::Azure, ""),
+                cfg!(feature = "azure"),
+                "azure",
+                "--cloud azure",
+            ),
         ];
         for (settings, is_there, feature, seen) in cases {
             let checked = check(&settings).map_err(|error| error.to_string());
