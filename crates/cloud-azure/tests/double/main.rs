@@ -4,8 +4,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "manifests are written where they are used")]
 
 mod conformance;
-
-
-
+mod identity;
+mod journey;
+mod trouble;
 mod wire;
 mod world;
