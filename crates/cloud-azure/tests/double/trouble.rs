@@ -69,6 +69,39 @@ async fn a_process_that_ends_between_interface_and_machine_leaves_one_machine_or
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_launch_that_is_given_up_takes_along_what_earlier_tries_have_left() {
+    // The class is going, and an interface is there without a machine.
+    let world = World::new().await;
+    world.cut(PUT_VM, Effect::Refused {}, EVERY_TRY);
+    let claim = World::sized("a", SIZE, "on-demand");
+    world.launch(&claim).await.unwrap_err();
+    assert_eq!(world.azure().leftovers().len(), 1);
+    world.server.delete("AKSNodeClass", "default").unwrap();
+    let other = world.another_process().await;
+    let refused = other.create(&claim, &World::token(&claim)).await.unwrap_err();
+    assert!(
+        matches!(refused, CloudError::InsufficientCapacity { .. }),
+        "{refused:?}"
+    );
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    world.judge();
+    // Nothing is left to choose.
+    let world = World::new().await;
+    world.cut(PUT_VM, Effect::Refused {}, EVERY_TRY);
+    let claim = World::sized("a", SIZE, "on-demand");
+    world.launch(&claim).await.unwrap_err();
+    world.azure().quota(FAMILY, 3);
+    world.provider.reads().offers().read_quotas().await.unwrap();
+    let refused = world.launch(&claim).await.unwrap_err();
+    assert!(
+        matches!(refused, CloudError::InsufficientCapacity { .. }),
+        "{refused:?}"
+    );
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    world.judge();
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_interface_whose_claim_is_gone_is_swept() {
     let world = World::new().await;
     world.cut(PUT_VM, Effect::Refused {}, EVERY_TRY);
