@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn message(name: &str, package: &str, is_test: bool, executable: Value) -> Value {
+    fn message(name: &str, package: &str, is_test: bool, executable: &Value) -> Value {
         json!({
             "reason": "compiler-artifact",
             "manifest_path": format!("/src/{package}/Cargo.toml"),
@@ -119,20 +119,20 @@ mod tests {
     #[test]
     fn programs_of_tests_are_told_from_libraries_and_binaries() {
         let read = |message: &Value| program(message, Path::new("/src"));
-        let found = read(&message("aws", "e2e", true, json!("/target/aws-1")));
+        let found = read(&message("aws", "e2e", true, &json!("/target/aws-1")));
         let expected = Program {
             package: "e2e".to_owned(),
             name: "aws".to_owned(),
             path: "/target/aws-1".into(),
         };
         assert_eq!(found, Some(expected));
-        assert_eq!(read(&message("e2e", "e2e", false, Value::Null)), None);
+        assert_eq!(read(&message("e2e", "e2e", false, &Value::Null)), None);
         assert_eq!(
             read(&message(
                 "dovetail",
                 "crates/dovetail",
                 false,
-                json!("/target/dovetail")
+                &json!("/target/dovetail")
             )),
             None
         );
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn our_binary_is_not_the_program_of_its_tests() {
-        let own = message("dovetail", "crates/dovetail", false, json!("/target/dovetail"));
+        let own = message("dovetail", "crates/dovetail", false, &json!("/target/dovetail"));
         assert_eq!(binary(&own), Some("/target/dovetail".into()));
         assert_eq!(
-            binary(&message("dovetail", "crates/dovetail", true, json!("/target/x"))),
+            binary(&message("dovetail", "crates/dovetail", true, &json!("/target/x"))),
             None
         );
-        assert_eq!(binary(&message("xtask", "xtask", false, json!("/target/xtask"))), None);
+        assert_eq!(binary(&message("xtask", "xtask", false, &json!("/target/xtask"))), None);
     }
 }

@@ -49,13 +49,13 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
         debian::install()?;
     }
     let scores = Scores::default();
-    let has = Has::look(in_ci, &scores)?;
+    let tiers = Tiers::look(in_ci, &scores)?;
     step("build and lints");
     let built = programs::build()?;
     step("tests");
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| on_a_control_plane(&built, &has, &scores));
-        let computing = without_a_cluster(&built, &has, &scores);
+        let waiting = scope.spawn(|| on_a_control_plane(&built, &tiers, &scores));
+        let computing = without_a_cluster(&built, &tiers, &scores);
         let waiting = waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         computing.and(waiting)
     })?;
@@ -67,65 +67,88 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
     bail!("failed: {}; their output is in target/tests", broken.join(", "))
 }
 
-/// What this machine has for the tiers.
-struct Has {
-    go: bool,
-    moto: bool,
-    terminal: bool,
-    browser: bool,
+/// A part of the tests that needs more than Rust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    ControlPlane,
+    Aws,
+    Terminal,
+    Browser,
 }
 
-impl Has {
+impl Tier {
+    const ALL: [Self; 4] = [Self::ControlPlane, Self::Aws, Self::Terminal, Self::Browser];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::ControlPlane => "on a real control plane",
+            Self::Aws => "of the AWS provider",
+            Self::Terminal => "on a terminal",
+            Self::Browser => "in a browser",
+        }
+    }
+
+    /// What it lacks here.
+    fn lacks(self) -> Option<String> {
+        let packages = |missing: Vec<&str>| (!missing.is_empty()).then(|| missing.join(", "));
+        match self {
+            Self::ControlPlane => (!is_there("go")).then(|| "Go 1.26 or newer".to_owned()),
+            Self::Aws => {
+                (!rig::moto::has_python()).then(|| "Python 3.10 or newer, for moto, which plays AWS".to_owned())
+            }
+            Self::Terminal => packages(debian::missing_for_the_terminal()),
+            Self::Browser => packages(debian::missing_for_the_page()),
+        }
+    }
+}
+
+/// The tiers that can run here.
+struct Tiers(Vec<Tier>);
+
+impl Tiers {
     fn look(in_ci: bool, scores: &Scores) -> Result<Self> {
-        let (page, terminal) = (debian::missing_for_the_page(), debian::missing_for_the_terminal());
-        let has = Self {
-            go: is_there("go"),
-            moto: rig::moto::has_python(),
-            terminal: terminal.is_empty(),
-            browser: page.is_empty(),
-        };
-        let missing = [
-            (has.go, "on a real control plane", "Go 1.26 or newer".to_owned()),
-            (
-                has.moto,
-                "of the AWS provider",
-                "Python 3.10 or newer, for moto, which plays AWS".to_owned(),
-            ),
-            (has.terminal, "on a terminal", terminal.join(", ")),
-            (has.browser, "in a browser", page.join(", ")),
-        ];
-        for (_, tier, needs) in missing.into_iter().filter(|(is_there, ..)| !is_there) {
+        let mut tiers = Vec::new();
+        for tier in Tier::ALL {
+            let Some(needs) = tier.lacks() else {
+                tiers.push(tier);
+                continue;
+            };
+            let name = tier.name();
             if in_ci {
-                bail!("CI cannot run the tier {tier}: it needs {needs}");
+                bail!("CI cannot run the tier {name}: it needs {needs}");
             }
             say(&format!(
-                "the tier {tier} is not run: install {needs} and run `cargo xtask test` again"
+                "the tier {name} is not run: install {needs} and run `cargo xtask test` again"
             ));
-            scores.skip(tier);
+            scores.skip(name);
         }
-        Ok(has)
+        Ok(Self(tiers))
     }
 
-    fn allows(&self, program: &Program) -> bool {
-        self.moto || !(program.package.ends_with("cloud-aws") || program.name == "aws")
+    fn has(&self, tier: Tier) -> bool {
+        self.0.contains(&tier)
+    }
+
+    fn allow(&self, program: &Program) -> bool {
+        self.has(Tier::Aws) || !(program.package.ends_with("cloud-aws") || program.name == "aws")
     }
 }
 
-fn without_a_cluster(built: &Built, has: &Has, scores: &Scores) -> Result<()> {
-    if has.moto {
+fn without_a_cluster(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<()> {
+    if tiers.has(Tier::Aws) {
         // Tests hide what they print, and the first time this takes a minute.
         rig::moto::environment()?;
     }
     let tests = built.tests.iter().filter(|test| test.package != ON_A_CONTROL_PLANE);
-    for test in tests.filter(|test| has.allows(test)) {
+    for test in tests.filter(|test| tiers.allow(test)) {
         let mut command = test.command();
-        if !has.terminal {
+        if !tiers.has(Tier::Terminal) {
             command.args(["--skip", "on_a_terminal::"]);
         }
         scores.run(&name(test), &mut command)?;
     }
     scores.run("examples in comments", &mut programs::examples()?)?;
-    if has.browser {
+    if tiers.has(Tier::Browser) {
         scores.run(
             "the page in a browser",
             &mut browser::script("page.mjs", &built.dovetail, &[])?,
@@ -135,8 +158,8 @@ fn without_a_cluster(built: &Built, has: &Has, scores: &Scores) -> Result<()> {
 }
 
 /// What has to be built for it first is built here, where a person can watch.
-fn on_a_control_plane(built: &Built, has: &Has, scores: &Scores) -> Result<()> {
-    if !has.go {
+fn on_a_control_plane(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<()> {
+    if !tiers.has(Tier::ControlPlane) {
         return Ok(());
     }
     rig::build::control_plane(&rig::build::KubernetesVersion::default())?;
@@ -144,7 +167,7 @@ fn on_a_control_plane(built: &Built, has: &Has, scores: &Scores) -> Result<()> {
     rig::tool::helm()?;
     rig::tool::hclfmt()?;
     let tests = built.tests.iter().filter(|test| test.package == ON_A_CONTROL_PLANE);
-    for test in tests.filter(|test| has.allows(test)) {
+    for test in tests.filter(|test| tiers.allow(test)) {
         let mut command = test.command();
         scores.run(&name(test), command.env("DOVETAIL_BINARY", &built.dovetail))?;
     }
