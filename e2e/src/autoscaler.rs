@@ -393,6 +393,91 @@ pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<(
     )
 }
 
+/// A Deployment whose pods share a node with no other pod of such a Deployment.
+pub fn apply_spread(client: &Client, name: &str, replicas: u64) -> Result<()> {
+    let alone = json!({"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+        }],
+    }});
+    apply_placed(client, name, replicas, &alone)
+}
+
+/// A Deployment of small pods with an affinity.
+pub fn apply_placed(client: &Client, name: &str, replicas: u64, affinity: &Value) -> Result<()> {
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {
+                "affinity": affinity,
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{
+                    "name": "app", "image": "app", "resources": {"requests": {"cpu": "600m", "memory": "512Mi"}},
+                }],
+            }},
+        },
+    });
+    client.apply(&format!("{DEPLOYMENTS}/{name}"), &deployment)?;
+    Ok(())
+}
+
+/// Waits for an event with a reason whose message contains words, and returns the message.
+pub fn await_event(client: &Client, reason: &str, words: &str) -> Result<String> {
+    let path = format!("/api/v1/events?fieldSelector=reason%3D{reason}");
+    Ok(
+        client.wait_for(&format!("an event {reason} with {words:?}"), LIMIT, |client| {
+            let list = client.get(&path)?.unwrap_or_default();
+            let events = list["items"].as_array().cloned().unwrap_or_default();
+            let mut messages = events.iter().filter_map(|it| it["message"].as_str());
+            let found = messages.find(|message| message.contains(words)).map(ToOwned::to_owned);
+            Ok(found.map_or_else(|| Seen::NotYet(json!(events).to_string()), Seen::Done))
+        })?,
+    )
+}
+
+/// Waits until objects are `Ready`, each by its path.
+pub fn await_all_ready(client: &Client, paths: &[String]) -> Result<()> {
+    for path in paths {
+        client.wait_for(&format!("{path} being Ready"), LIMIT, |client| {
+            let object = client.get(path)?.unwrap_or_default();
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let is_ready = |it: &Value| it["type"] == "Ready" && it["status"] == "True";
+            Ok(if conditions.iter().any(is_ready) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(json!(conditions).to_string())
+            })
+        })?;
+    }
+    Ok(())
+}
+
+/// Waits until a process that was started leads.
+pub fn await_lead(client: &Client, mut process: Process) -> Result<Process> {
+    client.wait_for("a leader", LIMIT, |client| {
+        process.check()?;
+        let is_led = leader(client)?.is_some();
+        Ok(if is_led {
+            Seen::Done(())
+        } else {
+            Seen::NotYet("nobody holds the lease".to_owned())
+        })
+    })?;
+    Ok(process)
+}
+
+/// The end of a controller's log in the error, if there is one: its files go with the cluster.
+pub fn told<T>(controller: &Process, result: Result<T>) -> Result<T> {
+    result.with_context(|| {
+        let log = fs::read_to_string(controller.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let end = lines[lines.len().saturating_sub(80)..].join("\n");
+        format!("the controller's log ends with\n{end}\n")
+    })
+}
+
 /// Moves the store's version far on, as a day's work does, by an object that nobody looks at.
 pub fn write_much(client: &Client) -> Result<()> {
     const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

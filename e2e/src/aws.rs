@@ -17,7 +17,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::agent::Agent;
-use crate::autoscaler::{LIMIT, apply_manifest, apply_role, bare_cluster, claims, forget_leader, leader, nodes, start};
+use crate::autoscaler::{
+    self, LIMIT, apply_manifest, apply_placed, apply_role, await_all_ready, await_lead, bare_cluster, claims,
+    forget_leader, nodes, start,
+};
 use crate::crd_set::CrdSet;
 
 /// Where it all happens.
@@ -225,20 +228,7 @@ impl World {
         all.extend_from_slice(settings);
         forget_leader(self.client())?;
         let process = start(&self.cluster, name, &all)?;
-        self.await_start(process)
-    }
-
-    fn await_start(&self, mut process: Process) -> Result<Process> {
-        self.client().wait_for("a leader", LIMIT, |client| {
-            process.check()?;
-            let is_led = leader(client)?.is_some();
-            Ok(if is_led {
-                Seen::Done(())
-            } else {
-                Seen::NotYet("nobody holds the lease".to_owned())
-            })
-        })?;
-        Ok(process)
+        await_lead(self.client(), process)
     }
 
     /// What moto has now.
@@ -300,20 +290,8 @@ impl World {
 
     /// Waits until the class and a pool are ready.
     pub fn await_pool(&self, name: &str) -> Result<()> {
-        for path in [format!("{CLASSES}/default"), format!("{POOLS}/{name}")] {
-            self.client()
-                .wait_for(&format!("{path} being Ready"), LIMIT, |client| {
-                    let object = client.get(&path)?.unwrap_or_default();
-                    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-                    let is_ready = |it: &Value| it["type"] == "Ready" && it["status"] == "True";
-                    Ok(if conditions.iter().any(is_ready) {
-                        Seen::Done(())
-                    } else {
-                        Seen::NotYet(json!(conditions).to_string())
-                    })
-                })?;
-        }
-        Ok(())
+        let paths = [format!("{CLASSES}/default"), format!("{POOLS}/{name}")];
+        await_all_ready(self.client(), &paths)
     }
 
     /// The class.
@@ -387,50 +365,17 @@ impl World {
 
     /// Waits for an event with a reason whose message contains words, and returns the message.
     pub fn await_event(&self, reason: &str, words: &str) -> Result<String> {
-        let path = format!("/api/v1/events?fieldSelector=reason%3D{reason}");
-        Ok(self
-            .client()
-            .wait_for(&format!("an event {reason} with {words:?}"), LIMIT, |client| {
-                let list = client.get(&path)?.unwrap_or_default();
-                let events = list["items"].as_array().cloned().unwrap_or_default();
-                let mut messages = events.iter().map(|it| text(&it["message"]));
-                let found = messages.find(|message| message.contains(words));
-                Ok(found.map_or_else(|| Seen::NotYet(json!(events).to_string()), Seen::Done))
-            })?)
+        autoscaler::await_event(self.client(), reason, words)
     }
 
     /// A Deployment whose pods share a node with no other pod of such a Deployment.
     pub fn apply_spread(&self, name: &str, replicas: u64) -> Result<()> {
-        let alone = json!({"podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [{
-                "topologyKey": "kubernetes.io/hostname",
-                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
-            }],
-        }});
-        self.apply_pods(name, replicas, &alone)
+        autoscaler::apply_spread(self.client(), name, replicas)
     }
 
     /// A Deployment whose pods go where they fit.
     pub fn apply_packed(&self, name: &str, replicas: u64) -> Result<()> {
-        self.apply_pods(name, replicas, &json!({}))
-    }
-
-    fn apply_pods(&self, name: &str, replicas: u64, affinity: &Value) -> Result<()> {
-        let deployment = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-            "spec": {
-                "replicas": replicas, "selector": {"matchLabels": {"app": name}},
-                "template": {"metadata": {"labels": {"app": name}}, "spec": {
-                    "affinity": affinity,
-                    "terminationGracePeriodSeconds": 0,
-                    "containers": [{
-                        "name": "app", "image": "app", "resources": {"requests": {"cpu": "600m", "memory": "512Mi"}},
-                    }],
-                }},
-            },
-        });
-        self.client().apply(&format!("{DEPLOYMENTS}/{name}"), &deployment)?;
-        Ok(())
+        apply_placed(self.client(), name, replicas, &json!({}))
     }
 
     /// Lets no more than one pod of a Deployment be away at a time.
@@ -445,12 +390,7 @@ impl World {
 
     /// The end of a controller's log in the error, if there is one: its files go with the cluster.
     pub fn told<T>(&self, controller: &Process, result: Result<T>) -> Result<T> {
-        result.with_context(|| {
-            let log = fs::read_to_string(controller.log()).unwrap_or_default();
-            let lines: Vec<&str> = log.lines().collect();
-            let end = lines[lines.len().saturating_sub(80)..].join("\n");
-            format!("the controller's log ends with\n{end}\n")
-        })
+        autoscaler::told(controller, result)
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod autoscaler;
 pub mod aws;
+pub mod azure;
 pub mod corpus;
 pub mod crd_set;
 pub mod difference;

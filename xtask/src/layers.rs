@@ -215,6 +215,7 @@ const LAYERS: &[Layer] = &[
         name: "e2e",
         sees: &[
             "api",
+            "arm",
             "catalogue",
             "disruption-bench",
             "model",

@@ -63,6 +63,14 @@ struct Plan {
     in_place_hash: String,
 }
 
+/// What a launch begins with.
+enum Prepared {
+    /// An earlier request of it has made the machine.
+    There(Box<Launched>),
+    /// There is none yet.
+    Planned(Box<Plan>),
+}
+
 impl Machines {
     pub(crate) fn new(read: Arc<ReadSide>) -> Self {
         Self {
@@ -105,15 +113,40 @@ impl Machines {
     /// See [`cloud::CloudProvider::create`].
     pub(crate) async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
         let name = ids::name_of_launch(claim, token);
+        match self.prepare(claim, token, &name).await {
+            Ok(Prepared::There(launched)) => Ok(*launched),
+            Ok(Prepared::Planned(plan)) => self.launch(claim, &plan).await,
+            Err(refused) => {
+                if gives_up(&refused) {
+                    self.remove_earlier(claim, &name).await;
+                }
+                Err(refused)
+            }
+        }
+    }
+
+    /// Looks for what an earlier request of this launch made, and decides what to ask for where there is nothing.
+    async fn prepare(&self, claim: &NodeClaim, token: &LaunchToken, name: &str) -> Result<Prepared, CloudError> {
         let class = self.class_of(claim).await?;
-        match self.read.arm.vm(self.group(), &name).await {
-            Ok(vm) => return self.adopt(claim, token, &class, &vm).await,
+        match self.read.arm.vm(self.group(), name).await {
+            Ok(vm) => {
+                let launched = self.adopt(claim, token, &class, &vm).await?;
+                return Ok(Prepared::There(Box::new(launched)));
+            }
             Err(failure) if failure.is_not_found() => {}
             Err(failure) => return Err(failure.into_cloud("getting virtual machine")),
         }
         check_ready(&class)?;
-        let plan = self.plan(claim, token, name, class)?;
-        self.launch(claim, &plan).await
+        let plan = self.plan(claim, token, name.to_owned(), class)?;
+        Ok(Prepared::Planned(Box::new(plan)))
+    }
+
+    /// Removes what an earlier try of a launch has left, by this process or one before. The claim goes without anybody
+    /// asking for its machine to be deleted, because a refused launch has none.
+    async fn remove_earlier(&self, claim: &NodeClaim, name: &str) {
+        if let Err(error) = self.end(claim, name).await {
+            tracing::error!(name, %error, "removing what an earlier try of a launch has left");
+        }
     }
 
     /// The machine that an earlier request of this launch made.
@@ -562,6 +595,14 @@ impl Machines {
 
 pub(super) fn pool_of(claim: &NodeClaim) -> &str {
     claim.metadata.labels.get(NODEPOOL).map_or("", |pool| pool)
+}
+
+/// Whether a claim is given up when it hears this, rather than launched again.
+fn gives_up(error: &CloudError) -> bool {
+    matches!(
+        error,
+        CloudError::InsufficientCapacity { .. } | CloudError::NodeClassNotReady(_)
+    )
 }
 
 /// Whether a failure says that nothing will come of a request.

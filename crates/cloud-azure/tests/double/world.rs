@@ -1,0 +1,362 @@
+//! A cluster on the double: a node class that is judged, and a provider.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use api::{azure::AKSNodeClass, provider::Provider};
+use arm::{
+    Double,
+    knob::{Effect, Fault as Cut, Graph, Knob, Plant, PlantKind},
+};
+use async_trait::async_trait;
+use cloud::{
+    CloudError, CloudProvider, LaunchToken, Launched,
+    conformance::{Fault, Harness},
+};
+use cloud_azure::{
+    Azure, Controller, Parts,
+    arm::{Arm, ArmParts, Credential, Environment, StaticToken, Transport},
+};
+use jiff::Timestamp;
+use model::object::{NodeClaim, NodePool, ProviderId};
+use runtime::{Api, Clock, Event, Metrics, Recorder, Settings, random::Random};
+use serde_json::{Value, json};
+use simulator::ApiServer;
+use tokio::sync::{Mutex, mpsc::Receiver};
+
+use crate::wire::Wire;
+
+pub(crate) const POOL: &str = "general";
+pub(crate) const PUT_VM: &str = "VirtualMachines_CreateOrUpdate";
+pub(crate) const PUT_NIC: &str = "NetworkInterfaces_CreateOrUpdate";
+/// The client asks four times by itself: what is to stay lost must be lost four times.
+pub(crate) const EVERY_TRY: Option<u32> = Some(4);
+
+pub(crate) struct World {
+    pub(crate) double: Double,
+    pub(crate) wire: Wire,
+    pub(crate) server: ApiServer,
+    pub(crate) provider: Arc<Azure>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) events: Mutex<Receiver<Event>>,
+    pub(crate) clock: Clock,
+    controller: Controller,
+}
+
+pub(crate) fn environment(double: &Double) -> Environment {
+    Environment {
+        endpoint: double.url(),
+        audience: "https://management.azure.com".to_owned(),
+        authority: double.url(),
+        pricing: Some(double.url()),
+        has_billing_extension: true,
+    }
+}
+
+pub(crate) fn settings(double: &Double) -> Settings {
+    let setup = double.setup();
+    let mut settings = Settings::default();
+    let azure = &mut settings.azure;
+    setup.cluster.clone_into(&mut azure.cluster_name);
+    "https://c.hcp.example:443".clone_into(&mut azure.cluster_endpoint);
+    "Y2E=".clone_into(&mut azure.cluster_ca_bundle);
+    "abcdef.0123456789abcdef".clone_into(&mut azure.kubelet_bootstrap_token);
+    "ssh-rsa key".clone_into(&mut azure.ssh_public_key);
+    azure.vnet_subnet_id = setup.subnet_id();
+    setup.node_group.clone_into(&mut azure.node_resource_group);
+    setup.subscription.clone_into(&mut azure.subscription_id);
+    setup.region.clone_into(&mut azure.location);
+    settings
+}
+
+/// The provider's client of a double.
+pub(crate) fn client(double: &Double, wire: &Wire, clock: &Clock, credential: Arc<dyn Credential>) -> Arm {
+    Arm::new(ArmParts {
+        transport: Arc::new(wire.clone()) as Arc<dyn Transport>,
+        credential,
+        auxiliary: None,
+        environment: environment(double),
+        subscription: double.setup().subscription.clone(),
+        clock: clock.clone(),
+        random: Random::seeded(3),
+        metrics: None,
+    })
+}
+
+impl World {
+    /// A cluster with a class that is ready.
+    pub(crate) async fn new() -> Self {
+        let world = Self::with(|_| {}).await;
+        world.create("default", json!({}));
+        let class = world.settle("default").await;
+        let conditions = class["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let is_ready = |it: &Value| it["type"] == "Ready" && it["status"] == "True";
+        assert!(conditions.iter().any(is_ready), "{class}");
+        world
+    }
+
+    /// A cluster without any class.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let clock = Clock::starting_at("2026-11-17T10:00:00Z".parse().unwrap());
+        let told = clock.clone();
+        let server = ApiServer::new(move || told.now());
+        for definition in api::crds::installation(&[Provider::Azure]) {
+            server.create(serde_json::to_value(definition).unwrap()).unwrap();
+        }
+        let (wire, double) = Wire::start(&clock).await;
+        let mut settings = settings(&double);
+        change(&mut settings);
+        let metrics = Arc::new(Metrics::default());
+        let (recorder, events) = Recorder::new(100);
+        let provider = Azure::connect(Parts {
+            api: Api::new(server.client(), "karpenter/test"),
+            arm: client(&double, &wire, &clock, Arc::new(StaticToken("test".to_owned()))),
+            clock: clock.clone(),
+            settings: Arc::new(settings),
+            metrics: Arc::clone(&metrics),
+            recorder,
+            random: Random::seeded(7),
+        });
+        let provider = Arc::new(provider.await.unwrap());
+        Self {
+            controller: Controller::new(Arc::clone(provider.reads())),
+            events: Mutex::new(events),
+            double,
+            wire,
+            server,
+            provider,
+            metrics,
+            clock,
+        }
+    }
+
+    /// Another process on the same cluster and Azure, which remembers nothing.
+    pub(crate) async fn another_process(&self) -> Azure {
+        let (recorder, _events) = Recorder::new(100);
+        let connected = Azure::connect(Parts {
+            api: Api::new(self.server.client(), "karpenter/test"),
+            arm: client(
+                &self.double,
+                &self.wire,
+                &self.clock,
+                Arc::new(StaticToken("test".to_owned())),
+            ),
+            clock: self.clock.clone(),
+            settings: Arc::new(settings(&self.double)),
+            metrics: Arc::clone(&self.metrics),
+            recorder,
+            random: Random::seeded(8),
+        });
+        connected.await.unwrap()
+    }
+
+    /// The double, at the time it is now.
+    pub(crate) fn azure(&self) -> &Double {
+        self.wire.tick();
+        &self.double
+    }
+
+    /// Cuts an operation of the double off so many times; none is always.
+    pub(crate) fn cut(&self, operation: &str, effect: Effect, times: Option<u32>) {
+        let cut = Cut::next(operation, effect).times(times);
+        self.azure().turn(Knob::Fault(cut)).unwrap();
+    }
+
+    /// A class with the schema's defaults, but for what is said otherwise.
+    pub(crate) fn create(&self, name: &str, spec: Value) {
+        let mut whole = json!({"osDiskSizeGB": 128, "imageFamily": "Ubuntu"});
+        for (key, value) in spec.as_object().unwrap() {
+            whole[key] = value.clone();
+        }
+        let class = json!({"apiVersion": "karpenter.azure.com/v1beta1", "kind": "AKSNodeClass",
+            "metadata": {"name": name}, "spec": whole});
+        self.server.create(class).unwrap();
+    }
+
+    pub(crate) fn stored(&self, name: &str) -> Value {
+        self.server.get("AKSNodeClass", name).unwrap_or_default()
+    }
+
+    /// Looks until the class is settled: the hash is written beside the status, so the first look may have to give way.
+    pub(crate) async fn settle(&self, name: &str) -> Value {
+        for _ in 0..5 {
+            let before = self.stored(name);
+            let class: AKSNodeClass = serde_json::from_value(before.clone()).unwrap();
+            let _ = self.controller.reconcile(&class).await;
+            if self.stored(name) == before {
+                break;
+            }
+        }
+        self.stored(name)
+    }
+
+    pub(crate) fn token(claim: &NodeClaim) -> LaunchToken {
+        LaunchToken {
+            claim: claim.metadata.uid.clone(),
+            attempt: 1,
+        }
+    }
+
+    pub(crate) async fn launch(&self, claim: &NodeClaim) -> Result<Launched, CloudError> {
+        self.provider.create(claim, &Self::token(claim)).await
+    }
+
+    /// A claim of the pool with these requirements.
+    pub(crate) fn claim_for(name: &str, requirements: Value) -> NodeClaim {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "uid": format!("uid-{name}"), "labels": {"karpenter.sh/nodepool": POOL}},
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"},
+                "requirements": requirements,
+                "resources": {"requests": {"cpu": "1"}},
+                // As the API server fills it in.
+                "expireAfter": "720h",
+            },
+        }))
+        .unwrap()
+    }
+
+    /// A claim for one size as one kind of capacity.
+    pub(crate) fn sized(name: &str, size: &str, kind: &str) -> NodeClaim {
+        let one = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+        let kind = one("karpenter.sh/capacity-type", kind);
+        Self::claim_for(name, json!([one("node.kubernetes.io/instance-type", size), kind]))
+    }
+
+    /// The claim as the API server has it, once it is stored there.
+    pub(crate) fn store(&self, claim: &NodeClaim) -> NodeClaim {
+        let mut stored = serde_json::to_value(claim).unwrap();
+        stored["apiVersion"] = json!("karpenter.sh/v1");
+        stored["kind"] = json!("NodeClaim");
+        stored["metadata"].as_object_mut().unwrap().remove("uid");
+        self.server.create(stored).unwrap();
+        serde_json::from_value(self.server.get("NodeClaim", &claim.metadata.name).unwrap()).unwrap()
+    }
+
+    /// Deletes until nothing is left of a claim, as its finalizer does.
+    pub(crate) async fn delete(&self, claim: &NodeClaim) {
+        for _ in 0..50 {
+            match self.provider.delete(claim).await {
+                Ok(()) => tokio::time::sleep(Duration::from_secs(5)).await,
+                Err(CloudError::NotFound(_)) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("{} is not gone", claim.metadata.name);
+    }
+
+    /// What goes on beside the calls, for a while.
+    pub(crate) async fn run_for(&self, time: Duration) {
+        let work = tokio::spawn(Arc::clone(&self.provider).run(None));
+        tokio::time::sleep(time).await;
+        work.abort();
+        let _ = work.await;
+    }
+
+    /// What every test ends with: nothing that the contract forbids was asked, and nothing is left over.
+    pub(crate) fn judge(&self) {
+        assert_eq!(self.fault_found(), None);
+        assert!(self.azure().vms().is_empty(), "{:?}", self.double.vms());
+    }
+
+    /// What is wrong with this Azure, whatever machines there are.
+    pub(crate) fn fault_found(&self) -> Option<String> {
+        let (violations, leftovers) = (self.azure().violations(), self.double.leftovers());
+        let is_well = violations.is_empty() && leftovers.is_empty();
+        (!is_well).then(|| format!("against the contract: {violations:#?}; left over: {leftovers:?}"))
+    }
+
+    fn provider_id(&self, name: &str) -> ProviderId {
+        let setup = self.double.setup();
+        let (subscription, group) = (&setup.subscription, setup.node_group.to_lowercase());
+        let id = format!(
+            "azure:///subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
+        );
+        id.as_str().into()
+    }
+}
+
+#[async_trait]
+impl Harness for World {
+    fn cloud(&self) -> &dyn CloudProvider {
+        &*self.provider
+    }
+
+    fn claim(&self, name: &str) -> NodeClaim {
+        Self::claim_for(
+            name,
+            json!([{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}]),
+        )
+    }
+
+    fn pool(&self) -> NodePool {
+        let reference = json!({"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"});
+        let spec = json!({"template": {"spec": {"nodeClassRef": reference, "requirements": []}}});
+        serde_json::from_value(json!({"metadata": {"name": POOL}, "spec": spec})).unwrap()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn advance(&self, by: Duration) {
+        tokio::time::sleep(by).await;
+    }
+
+    async fn inject(&self, fault: Fault) -> bool {
+        let refusal = |status: u16, code: &str, retry_after: Option<u64>| Effect::Sync {
+            status,
+            code: code.to_owned(),
+            message: None,
+            retry_after,
+        };
+        match fault {
+            Fault::LostResponse => self.cut(PUT_VM, Effect::Lost {}, EVERY_TRY),
+            Fault::PartialFailure => self.cut(PUT_VM, refusal(400, "InvalidParameter", None), Some(1)),
+            Fault::ReadLag(lag) => {
+                let lag = Graph {
+                    lag_seconds: Some(i64::try_from(lag.as_secs()).unwrap()),
+                    ..Graph::default()
+                };
+                self.azure().turn(Knob::Graph(lag)).unwrap();
+            }
+            Fault::Throttled(wait) => {
+                let wait = Some(wait.as_secs());
+                self.cut(PUT_VM, refusal(429, "TooManyRequests", wait), EVERY_TRY);
+            }
+            Fault::OutOfStock => self.cut(PUT_VM, refusal(409, "SkuNotAvailable", None), Some(1)),
+        }
+        true
+    }
+
+    /// Machines, and interfaces without one: they cost addresses. A user's own machine is not counted.
+    async fn machines(&self) -> Vec<ProviderId> {
+        let state = self.azure().state();
+        let vms = state.vms.iter().map(|vm| vm.name.clone());
+        let loose = state.nics.iter().filter(|nic| nic.vm.is_none());
+        let names = vms.chain(loose.map(|nic| nic.name.clone()));
+        names
+            .filter(|name| name != "jumpbox")
+            .map(|name| self.provider_id(&name))
+            .collect()
+    }
+
+    /// A machine of another cluster in the same group.
+    async fn start_foreign(&self) -> Option<ProviderId> {
+        let tags = [
+            ("karpenter.azure.com_cluster", "other"),
+            ("karpenter.sh_nodepool", POOL),
+            ("karpenter.sh_nodeclaim", "b"),
+        ];
+        let tags: BTreeMap<String, String> = tags
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        let plant = Plant {
+            kind: PlantKind::Vm,
+            name: "aks-b".to_owned(),
+            tags,
+        };
+        self.azure().turn(Knob::Plant(plant)).unwrap();
+        Some(self.provider_id("aks-b"))
+    }
+}
