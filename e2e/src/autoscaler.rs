@@ -8,15 +8,16 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rig::client::Seen;
 use rig::{Client, Cluster, Process, ports};
 use serde_json::{Value, json};
 
 use crate::crd_set::CrdSet;
 
-/// The longest any step of a scenario may take on a busy machine.
-pub const LIMIT: Duration = Duration::from_mins(3);
+/// The longest any step of a scenario may take on a busy machine: kube-scheduler looks again at pods whose event it missed after
+/// five minutes.
+pub const LIMIT: Duration = Duration::from_mins(8);
 const NODE_POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: &str = "/api/v1/nodes";
@@ -31,7 +32,7 @@ const BUILT_AT: &str = "DOVETAIL_BINARY";
 pub fn binary() -> Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
-    built.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+    built.as_deref().map_err(|error| anyhow!("{error}"))
 }
 
 /// As `cargo test --workspace` selects features, so that all but the binary itself is what the tests were built of: a plain
@@ -378,19 +379,39 @@ pub fn apply_shape(client: &Client, name: &str, replicas: u64, cpu: &str, memory
     Ok(())
 }
 
-/// Waits until so many pods of a Deployment are ready.
+/// Waits until so many pods of a Deployment are ready; what stands in their way is part of the failure.
 pub fn await_ready(client: &Client, deployment: &str, replicas: u64) -> Result<()> {
-    Ok(
-        client.wait_for(&format!("{replicas} ready pods of {deployment}"), LIMIT, |client| {
-            let path = format!("{DEPLOYMENTS}/{deployment}");
-            let status = client.get(&path)?.unwrap_or_default()["status"].take();
-            Ok(if status["readyReplicas"] == json!(replicas) {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(status.to_string())
-            })
-        })?,
-    )
+    let ready = client.wait_for(&format!("{replicas} ready pods of {deployment}"), LIMIT, |client| {
+        let path = format!("{DEPLOYMENTS}/{deployment}");
+        let status = client.get(&path)?.unwrap_or_default()["status"].take();
+        Ok(if status["readyReplicas"] == json!(replicas) {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(status.to_string())
+        })
+    });
+    ready.map_err(|error| anyhow!("{error}\n{}", scene(client)))
+}
+
+/// Who waits for whom: every pod, node and claim with its conditions, a line each.
+fn scene(client: &Client) -> String {
+    let mut scene = String::new();
+    for path in ["/api/v1/pods", NODES, NODE_CLAIMS] {
+        let list = client.get(path).ok().flatten().unwrap_or_default();
+        for object in list["items"].as_array().into_iter().flatten() {
+            let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+            let conditions = conditions.map(|condition| {
+                let [kind, status, reason] =
+                    ["type", "status", "reason"].map(|field| condition[field].as_str().unwrap_or("-"));
+                format!("{kind}={status} ({reason})")
+            });
+            let conditions = conditions.collect::<Vec<_>>().join(", ");
+            let [name, node] = ["/metadata/name", "/spec/nodeName"]
+                .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or("-"));
+            scene.push_str(&format!("{path} {name} on {node}: {conditions}\n"));
+        }
+    }
+    scene
 }
 
 /// A Deployment whose pods share a node with no other pod of such a Deployment.

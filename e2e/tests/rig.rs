@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_mins(5);
 
 fn node(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kwok-partition": "a"}}})

@@ -33,7 +33,7 @@ use tokio::{
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const JSON: &str = "application/json";
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_mins(5);
 
 fn cluster() -> Cluster {
     Cluster::builder().api_server_only().start().unwrap()

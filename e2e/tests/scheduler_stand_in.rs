@@ -16,7 +16,7 @@ use rig::{Client, client::Seen};
 use scheduler::{Cluster, SchedNode, Spreading};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_mins(3);
+const LIMIT: Duration = Duration::from_mins(8);
 
 /// What a scheduler made of a case's pod: its node, or none while it stays pending.
 type Answer = Option<String>;

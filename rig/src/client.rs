@@ -174,7 +174,8 @@ impl Client {
         }
     }
 
-    /// Asks `look` until it yields something, or fails saying what it saw last.
+    /// Asks `look` until it yields something, or fails saying what it saw last. A server that is away for a moment, or
+    /// not ready yet, is one more thing that passes.
     pub fn wait_for<T>(
         &self,
         what: &str,
@@ -183,10 +184,13 @@ impl Client {
     ) -> Result<T> {
         let deadline = Deadline::within(limit);
         loop {
-            match look(self)? {
-                Seen::Done(value) => return Ok(value),
-                Seen::NotYet(last) => deadline.pause(what, last, Duration::from_millis(50))?,
-            }
+            let last = match look(self) {
+                Ok(Seen::Done(value)) => return Ok(value),
+                Ok(Seen::NotYet(last)) => last,
+                Err(error) if error.is_passing() => error.to_string(),
+                Err(error) => return Err(error),
+            };
+            deadline.pause(what, last, Duration::from_millis(50))?;
         }
     }
 
@@ -200,7 +204,7 @@ impl Client {
             names.push(name);
         }
         for name in &names {
-            self.wait_for(&format!("CRD {name} being served"), Duration::from_secs(30), |client| {
+            self.wait_for(&format!("CRD {name} being served"), Duration::from_mins(2), |client| {
                 client.established(name)
             })?;
         }

@@ -26,7 +26,7 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// A scheduler nobody runs: these pods are never offered to a node, and never count as unschedulable.
 const NO_SCHEDULER: &str = "rig";
 const TICK: Duration = Duration::from_millis(250);
-const LEADING_LIMIT: Duration = Duration::from_mins(2);
+const LEADING_LIMIT: Duration = Duration::from_mins(5);
 const STOPPING_GRACE: Duration = Duration::from_secs(15);
 
 /// A controller's program and its environment.

@@ -112,6 +112,17 @@ pub enum Error {
     KubernetesVersion(String),
 }
 
+impl Error {
+    /// Whether the same request may succeed a moment later: nobody answered, or the server is busy with itself.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Http { .. } => true,
+            Self::Api { status, .. } => *status == 429 || *status >= 500,
+            _ => false,
+        }
+    }
+}
+
 /// The same words: a test that unwraps shows them to its reader.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

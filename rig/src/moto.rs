@@ -18,7 +18,7 @@ const SEED: &str = include_str!("../../e2e/moto/seed.py");
 const REQUIREMENTS: &str = include_str!("../../e2e/moto/requirements.txt");
 
 /// How long the server may take until it answers; it imports for seconds on a machine that does nothing else.
-const START: Duration = Duration::from_mins(2);
+const START: Duration = Duration::from_mins(5);
 
 /// A running server; dropping it ends it, and it dies with this process in any case.
 pub struct Moto {

@@ -42,33 +42,89 @@ struct State {
     tally: Tally,
     broken: Vec<String>,
     skipped: Vec<&'static str>,
+    unsteady: Vec<String>,
+}
+
+/// How a program ended.
+struct Ran {
+    has_passed: bool,
+    printed: String,
+    tally: Tally,
+    took: f64,
+}
+
+#[expect(clippy::disallowed_methods, reason = "people are told how long it took")]
+fn ran(name: &str, command: &mut Command) -> Result<Ran> {
+    let log = log_of(name)?;
+    let began = Instant::now();
+    // What a test expected says more than where an error was turned into another.
+    let has_passed = run::logged(command.env("RUST_LIB_BACKTRACE", "0"), &log, DEADLINE)?;
+    let printed = fs::read_to_string(&log).with_context(|| format!("read {}", log.display()))?;
+    let mut tally = Tally::default();
+    printed.lines().filter_map(parse).for_each(|more| tally += more);
+    Ok(Ran {
+        has_passed,
+        printed,
+        tally,
+        took: began.elapsed().as_secs_f64(),
+    })
 }
 
 impl Scores {
     /// Runs one program to its end and writes its line.
-    #[expect(clippy::disallowed_methods, reason = "people are told how long it took")]
     pub(crate) fn run(&self, name: &str, command: &mut Command) -> Result<()> {
-        let log = log_of(name)?;
-        let began = Instant::now();
-        let has_passed = run::logged(command, &log, DEADLINE)?;
-        let printed = fs::read_to_string(&log).with_context(|| format!("read {}", log.display()))?;
-        let mut tally = Tally::default();
-        printed.lines().filter_map(parse).for_each(|more| tally += more);
-        let took = began.elapsed().as_secs_f64();
-        if has_passed {
-            self.score(tally);
-            say(&format!("ok      {name:<44} {:>5} passed {took:>7.1} s", tally.passed));
-            return Ok(());
+        self.judge(name, &mut ran(name, command)?);
+        Ok(())
+    }
+
+    /// Runs a program whose tests wait for other processes, and so for the machine. Those that failed may be run
+    /// [again](Self::again) when it is quiet; until then they are not counted.
+    pub(crate) fn run_waiting(&self, name: &str, command: &mut Command) -> Result<Vec<String>> {
+        let mut ran = ran(name, command)?;
+        let failed = failures(&ran.printed);
+        if failed.is_empty() {
+            self.judge(name, &mut ran);
+            return Ok(failed);
+        }
+        ran.tally.failed = 0;
+        self.score(ran.tally);
+        let Ran { printed, took, .. } = ran;
+        let count = failed.len();
+        say(&format!(
+            "{printed}\nAGAIN   {name:<44} {count:>5} failed {took:>7.1} s"
+        ));
+        Ok(failed)
+    }
+
+    /// Runs tests once more that failed on a busy machine. Those that pass now are named: they are a fault, too.
+    pub(crate) fn again(&self, name: &str, tests: &[String], command: &mut Command) -> Result<()> {
+        let mut ran = ran(&format!("{name} again"), command.arg("--exact").args(tests))?;
+        if ran.has_passed {
+            let tests = tests.iter().map(|test| format!("{name}: {test}"));
+            self.state().unsteady.extend(tests);
+        }
+        self.judge(name, &mut ran);
+        Ok(())
+    }
+
+    fn judge(&self, name: &str, ran: &mut Ran) {
+        let took = ran.took;
+        if ran.has_passed {
+            self.score(ran.tally);
+            say(&format!(
+                "ok      {name:<44} {:>5} passed {took:>7.1} s",
+                ran.tally.passed
+            ));
+            return;
         }
         // A program that ends before it closes has failed as well.
-        tally.failed = tally.failed.max(1);
-        self.score(tally);
+        ran.tally.failed = ran.tally.failed.max(1);
+        self.score(ran.tally);
         self.state().broken.push(name.to_owned());
+        let (printed, failed) = (&ran.printed, ran.tally.failed);
         say(&format!(
-            "{printed}\nFAILED  {name:<44} {:>5} failed {took:>7.1} s",
-            tally.failed
+            "{printed}\nFAILED  {name:<44} {failed:>5} failed {took:>7.1} s"
         ));
-        Ok(())
     }
 
     /// Counts tests that ran elsewhere.
@@ -87,7 +143,7 @@ impl Scores {
     /// The closing line, and the names of what failed.
     pub(crate) fn close(self) -> (String, Vec<String>) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (closing(state.tally, &state.skipped), state.broken)
+        (closing(state.tally, &state.skipped, &state.unsteady), state.broken)
     }
 
     fn score(&self, more: Tally) {
@@ -120,7 +176,19 @@ fn parse(line: &str) -> Option<Tally> {
     })
 }
 
-fn closing(tally: Tally, skipped: &[&str]) -> String {
+/// The tests that failed, by the list at the end of what `cargo test` prints.
+fn failures(printed: &str) -> Vec<String> {
+    let Some((_, list)) = printed.rsplit_once("\nfailures:\n") else {
+        return Vec::new();
+    };
+    let names = list.lines().take_while(|line| !line.starts_with("test result: "));
+    names
+        .filter_map(|line| line.strip_prefix("    "))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn closing(tally: Tally, skipped: &[&str], unsteady: &[String]) -> String {
     let Tally {
         passed,
         failed,
@@ -130,7 +198,11 @@ fn closing(tally: Tally, skipped: &[&str]) -> String {
         .iter()
         .map(|tier| format!("the tier {tier} did not run\n"))
         .collect();
-    format!("{note}{passed} passed, {failed} failed, {ignored} skipped")
+    let unsteady: String = unsteady
+        .iter()
+        .map(|test| format!("passed only when it was run again, alone: {test}\n"))
+        .collect();
+    format!("{note}{unsteady}{passed} passed, {failed} failed, {ignored} skipped")
 }
 
 #[expect(clippy::print_stdout, reason = "a task runner talks to a person")]
@@ -171,9 +243,37 @@ mod tests {
             ..Tally::default()
         };
         assert_eq!(
-            closing(tally, &["in a browser", "on a real control plane"]),
+            closing(tally, &["in a browser", "on a real control plane"], &[]),
             "the tier in a browser did not run\nthe tier on a real control plane did not run\n7 passed, 0 failed, 0 skipped"
         );
+    }
+
+    const ONE_FAILS: &str = "printf 'failures:\\n\\n---- slow stdout ----\\ntoo slow\\n\\n\\nfailures:\\n    slow\\n\\ntest result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured\\n'; exit 101";
+
+    #[test]
+    fn a_test_that_passes_only_when_it_is_run_again_counts_once_and_is_named() {
+        let scores = Scores::default();
+        let failed = scores.run_waiting("xtask scores three", &mut shell(ONE_FAILS)).unwrap();
+        assert_eq!(failed, ["slow"]);
+        let passes = "echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'";
+        scores.again("xtask scores three", &failed, &mut shell(passes)).unwrap();
+        let (closing, broken) = scores.close();
+        assert_eq!(
+            closing,
+            "passed only when it was run again, alone: xtask scores three: slow\n5 passed, 0 failed, 0 skipped"
+        );
+        assert!(broken.is_empty());
+    }
+
+    #[test]
+    fn a_test_that_fails_again_has_failed() {
+        let scores = Scores::default();
+        let failed = scores.run_waiting("xtask scores four", &mut shell(ONE_FAILS)).unwrap();
+        let fails = "echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured'; exit 101";
+        scores.again("xtask scores four", &failed, &mut shell(fails)).unwrap();
+        let (closing, broken) = scores.close();
+        assert_eq!(closing, "4 passed, 1 failed, 0 skipped");
+        assert_eq!(broken, ["xtask scores four"]);
     }
 
     #[test]

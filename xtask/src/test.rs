@@ -53,12 +53,17 @@ pub(crate) fn all(in_ci: bool) -> Result<()> {
     step("build and lints");
     let built = programs::build()?;
     step("tests");
-    std::thread::scope(|scope| {
+    let unsteady = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| on_a_control_plane(&built, &tiers, &scores));
         let computing = without_a_cluster(&built, &tiers, &scores);
         let waiting = waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         computing.and(waiting)
     })?;
+    for (test, failed) in unsteady {
+        let mut command = test.command();
+        command.env("DOVETAIL_BINARY", &built.dovetail).arg("--test-threads=1");
+        scores.again(&name(test), &failed, &mut command)?;
+    }
     let (closing, broken) = scores.close();
     say(&format!("\n{closing}"));
     if broken.is_empty() {
@@ -157,10 +162,14 @@ fn without_a_cluster(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<()
     Ok(())
 }
 
+/// A program of tests, and those of it that failed on a busy machine.
+type Unsteady<'a> = Vec<(&'a Program, Vec<String>)>;
+
 /// What has to be built for it first is built here, where a person can watch.
-fn on_a_control_plane(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<()> {
+fn on_a_control_plane<'a>(built: &'a Built, tiers: &Tiers, scores: &Scores) -> Result<Unsteady<'a>> {
+    let mut unsteady = Vec::new();
     if !tiers.has(Tier::ControlPlane) {
-        return Ok(());
+        return Ok(unsteady);
     }
     rig::build::control_plane(&rig::build::KubernetesVersion::default())?;
     rig::reference::program()?;
@@ -169,7 +178,10 @@ fn on_a_control_plane(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<(
     let tests = built.tests.iter().filter(|test| test.package == ON_A_CONTROL_PLANE);
     for test in tests.filter(|test| tiers.allow(test)) {
         let mut command = test.command();
-        scores.run(&name(test), command.env("DOVETAIL_BINARY", &built.dovetail))?;
+        let failed = scores.run_waiting(&name(test), command.env("DOVETAIL_BINARY", &built.dovetail))?;
+        if !failed.is_empty() {
+            unsteady.push((test, failed));
+        }
     }
     // The longest specs of the suites wait for many minutes; this shard is chosen to be short.
     let conformance::Count { passed, failed } =
@@ -180,7 +192,7 @@ fn on_a_control_plane(built: &Built, tiers: &Tiers, scores: &Scores) -> Result<(
         ignored: 0,
     };
     scores.add("a shard of upstream's suites", tally);
-    Ok(())
+    Ok(unsteady)
 }
 
 /// `crates/packing specs`; the package alone for its unit tests.

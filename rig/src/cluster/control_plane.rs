@@ -13,8 +13,8 @@ use crate::process::Process;
 use crate::{kwok, ports};
 
 /// Bounds of the single steps; generous, because the machine may be busy with other clusters.
-const API_SERVER_LIMIT: Duration = Duration::from_mins(2);
-const CONTROLLERS_LIMIT: Duration = Duration::from_mins(1);
+const API_SERVER_LIMIT: Duration = Duration::from_mins(5);
+const CONTROLLERS_LIMIT: Duration = Duration::from_mins(3);
 
 pub(super) const API_SERVER: &str = "kube-apiserver";
 
