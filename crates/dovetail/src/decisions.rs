@@ -5,7 +5,6 @@ mod report;
 mod shelf;
 mod table;
 mod why;
-mod words;
 
 use jiff::{SignedDuration, Timestamp};
 use ledger::Record;
@@ -13,9 +12,14 @@ use ledger::Record;
 pub(crate) use self::{
     shelf::{Shelf, ShelfArgs},
     why::why,
-    words::what,
 };
 use crate::{answer::Answer, document, reply::Reply};
+
+/// What happened, in a few words.
+pub(crate) fn what(record: &Record) -> String {
+    let text = ledger::words::what(record, |name| name);
+    format!("{text}{}", ledger::words::ready_in(record))
+}
 
 /// A decision as a document, with what else was possible.
 pub(crate) fn document(record: &Record) -> serde_json::Value {

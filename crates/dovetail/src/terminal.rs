@@ -13,7 +13,8 @@ use std::io::IsTerminal;
 
 pub(crate) use bar::bar;
 pub(crate) use fill::filled;
-pub(crate) use money::{Amount, HOURS_OF_A_MONTH, change, counted, grouped, hourly, monthly, per_hour, percent};
+pub(crate) use model::words::{counted, grouped};
+pub(crate) use money::{Amount, HOURS_OF_A_MONTH, change, hourly, monthly, per_hour, percent};
 pub(crate) use sorting::Sorting;
 pub(crate) use table::{Align, Cell, Table};
 pub(crate) use time::span;

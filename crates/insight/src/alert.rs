@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     object::{ConditionStatus, ObjectKey, PodDisruptionBudget},
     pdb::{self, Blocking},
+    words::counted,
 };
 use serde::Serialize;
 
@@ -63,10 +64,6 @@ pub fn alerts(view: &View<'_>, pools: &[Pool], pending: &[Pending], outlook: &Ou
     alerts.extend(of_nodes(view));
     alerts.sort_by_key(|alert| alert.level);
     alerts
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Pods that a rule keeps from getting a node.

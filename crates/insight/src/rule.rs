@@ -2,7 +2,7 @@
 
 use disruption::{Fix, Refusal, Rule};
 use jiff::Timestamp;
-use model::eviction::Protection;
+use model::{eviction::Protection, words::counted};
 use serde::Serialize;
 
 /// Why a node stays.
@@ -103,10 +103,6 @@ fn stay(rule: &'static str, class: Class, word: &'static str, by: String, text: 
         lifts_at: None,
         fix: None,
     }
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A rule in plain words.

@@ -9,6 +9,7 @@ mod id;
 mod record;
 mod ring;
 mod shard;
+pub mod words;
 
 pub use id::{Id, NotAnId, Prefix};
 pub use record::{Action, Inputs, Lift, MOST_LISTED, Money, Offer, Phase, Record, Score, Step, Target, Usd, cut};

@@ -1,12 +1,12 @@
-//! Decisions in words: what happened, when, and for how much.
+//! What happened, in a few words, and for how much.
 
 use jiff::SignedDuration;
-use ledger::{Action, Phase, Record, Target, Usd};
+use model::words::{counted, grouped};
 
-use crate::terminal::{counted, grouped};
+use crate::{Action, Phase, Record, Target, Usd};
 
 /// `4m 12s`, `1h 26m`, `36s`, `0.3s`: two units at most.
-pub(crate) fn lasting(span: SignedDuration) -> String {
+pub fn lasting(span: SignedDuration) -> String {
     let seconds = span.as_secs();
     let two = |large: i64, unit: &str, small: i64, rest: &str| {
         if small == 0 {
@@ -37,22 +37,22 @@ fn dollars(amount: Usd, places: u32) -> String {
 }
 
 /// `$0.1374/h`.
-pub(crate) fn hourly(amount: Usd) -> String {
+pub fn hourly(amount: Usd) -> String {
     let places = if amount.0.abs() < 1_000_000_000 { 4 } else { 2 };
     let sign = if amount.0 < 0 { "-" } else { "" };
     format!("{sign}${}/h", dollars(amount, places))
 }
 
 /// `-$116/mo`: the change of a month's spend, from that of an hour.
-pub(crate) fn monthly_change(hourly: Usd) -> String {
+pub fn monthly_change(hourly: Usd) -> String {
     let month = hourly.monthly();
     let sign = if month.0 < 0 { "-" } else { "+" };
     let places = if month.0.abs() < 10_000_000_000 { 2 } else { 0 };
     format!("{sign}${}/mo", dollars(month, places))
 }
 
-/// `+100.30`, `(423.11)` for what is forgone, `-` for nothing.
-pub(crate) fn in_a_list(record: &Record) -> String {
+/// What a month costs more or less by it: `+100.30`, `(423.11)` for what is forgone, `-` for nothing.
+pub fn in_a_list(record: &Record) -> String {
     if let Some(money) = record.money.filter(|_| !record.is_refused()) {
         let month = money.delta().monthly();
         let sign = if month.0 < 0 { "-" } else { "+" };
@@ -61,6 +61,14 @@ pub(crate) fn in_a_list(record: &Record) -> String {
     match record.forgone_usd_h {
         Some(forgone) if record.is_refused() => format!("({})", dollars(forgone.monthly(), 2)),
         _ => "-".to_owned(),
+    }
+}
+
+/// How long a launch took until its node was ready: `, ready in 31s`.
+pub fn ready_in(record: &Record) -> String {
+    match (record.action, record.phase, record.took_to("ready")) {
+        (Action::Launch, Phase::Done, Some(took)) => format!(", ready in {}", lasting(took)),
+        _ => String::new(),
     }
 }
 
@@ -82,62 +90,34 @@ fn for_pods(record: &Record) -> String {
     }
 }
 
-fn all(record: &Record) -> String {
-    let names: Vec<&str> = record.there().map(name).take(2).collect();
-    let left = record.nodes.saturating_sub(names.len());
-    let rest = if left > 0 {
-        format!(" and {left} more")
-    } else {
-        String::new()
-    };
-    format!("{}{rest}", names.join(", "))
+fn pods_without_node(record: &Record) -> String {
+    let pod = record.pods.first().map_or("a pod", String::as_str);
+    match record.pod_count.saturating_sub(1) {
+        0 => format!("no node for {pod}"),
+        more => format!("no node for {pod} and {more} more"),
+    }
 }
 
-/// What happened, in a few words.
-pub(crate) fn what(record: &Record) -> String {
-    let first = record.there().next();
-    let kind = first
-        .map(|target| target.instance_type.as_str())
-        .filter(|name| !name.is_empty());
-    let kind = kind.map(|name| format!("{name} ")).unwrap_or_default();
+/// What happened, in a few words; `short` is how a node's name is said.
+pub fn what(record: &Record, short: fn(&str) -> &str) -> String {
+    let names: Vec<&str> = record.there().map(|target| short(name(target))).take(2).collect();
+    let names = match record.nodes.saturating_sub(names.len()) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    };
+    let kind = record.there().next().map(|target| target.instance_type.as_str());
+    let kind = kind.filter(|kind| !kind.is_empty());
+    let kind = kind.map(|kind| format!("{kind} ")).unwrap_or_default();
+    let coming: Vec<String> = record.coming().map(ToString::to_string).collect();
+    let coming = coming.join(", ");
     let text = match record.action {
-        Action::Launch => {
-            let comes = record.coming().next().map(ToString::to_string);
-            let ready = match (record.phase, record.took_to("ready")) {
-                (Phase::Done, Some(took)) => format!(", ready in {}", lasting(took)),
-                _ => String::new(),
-            };
-            format!(
-                "{}{}{ready}",
-                comes.unwrap_or_else(|| "a node".to_owned()),
-                for_pods(record)
-            )
-        }
-        Action::Refuse if record.nodes > 0 => {
-            let detail = &record.detail;
-            format!("{}: {detail}", counted(record.nodes, "node"))
-        }
-        Action::Refuse => {
-            let more = record.pod_count.saturating_sub(1);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            let pod = record.pods.first().map_or("a pod", |pod| pod);
-            format!("no node for {pod}{more}")
-        }
-        Action::Keep => format!("{}: {}", all(record), record.detail),
-        Action::Delete | Action::Reboot => format!("{kind}{}", all(record)),
-        Action::Replace => {
-            let comes: Vec<String> = record.coming().map(ToString::to_string).collect();
-            let by = if comes.is_empty() {
-                String::new()
-            } else {
-                format!(" by {}", comes.join(", "))
-            };
-            format!("{kind}{}{by}", all(record))
-        }
+        Action::Launch if coming.is_empty() => format!("a node{}", for_pods(record)),
+        Action::Launch => format!("{coming}{}", for_pods(record)),
+        Action::Refuse if record.nodes > 0 => format!("{}: {}", counted(record.nodes, "node"), record.detail),
+        Action::Refuse => pods_without_node(record),
+        Action::Keep => format!("{names}: {}", record.detail),
+        Action::Replace if !coming.is_empty() => format!("{kind}{names} by {coming}"),
+        Action::Replace | Action::Delete | Action::Reboot => format!("{kind}{names}"),
     };
     if record.phase == Phase::Aborted && !record.detail.is_empty() {
         return format!("{text}: {}", record.detail);

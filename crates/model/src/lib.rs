@@ -20,3 +20,4 @@ pub mod snapshot;
 pub mod taint;
 pub mod vocabulary;
 pub mod volume;
+pub mod words;

@@ -3,6 +3,7 @@
 use insight::{Dollars, Fill};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use ledger::Usd;
+pub(crate) use model::words::{counted, grouped};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 const PICOS: u128 = 1_000_000_000_000;
@@ -16,19 +17,6 @@ fn decimal(picos: u128, places: u32) -> String {
         return whole;
     }
     format!("{whole}.{:0places$}", rounded % one, places = places as usize)
-}
-
-/// Thousands with commas.
-pub(crate) fn grouped(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `$24.71`: of a fleet.
@@ -73,12 +61,6 @@ pub(crate) fn of_ledger(amount: Usd) -> Dollars {
 
 fn minus(amount: Dollars) -> &'static str {
     if amount.0 < 0 { "-" } else { "" }
-}
-
-/// `1 pod`, `2 pods`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number as u128))
 }
 
 /// Thousandths of a whole; none of nothing.

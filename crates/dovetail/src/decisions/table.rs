@@ -1,13 +1,11 @@
 //! Decisions for people: a sentence, then the newest, one a row.
 
-use ledger::Id;
-
-use super::{
-    Chosen,
-    report::Summary,
-    shelf::Shelf,
-    words::{in_a_list, lasting, monthly_change, what},
+use ledger::{
+    Id,
+    words::{in_a_list, lasting, monthly_change},
 };
+
+use super::{Chosen, report::Summary, shelf::Shelf, what};
 use crate::terminal::{Align, Cell, Role, Screen, Table, cut_in_the_middle, grouped};
 
 /// What the columns beside WHAT take about.

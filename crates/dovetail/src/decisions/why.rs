@@ -1,12 +1,15 @@
 //! `dovetail why ID`: one decision in full: what, why, what else was possible, on which inputs.
 
-use ledger::{Action, Found, Id, NotAnId, Phase, Prefix, Record};
+use ledger::{
+    Action, Found, Id, NotAnId, Phase, Prefix, Record,
+    words::{hourly, lasting, monthly_change},
+};
 
 use super::{
     csv::ratio,
     report,
     shelf::{Shelf, ShelfArgs},
-    words::{hourly, lasting, monthly_change, what},
+    what,
 };
 use crate::{
     answer::Answer,

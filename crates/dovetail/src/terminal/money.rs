@@ -1,7 +1,7 @@
 //! Amounts as people read them: dollars an hour and a month, thousands, percent.
 
 use insight::Dollars;
-use model::price::Price;
+use model::{price::Price, words::grouped};
 
 /// Hours of a month, as clouds' calculators count it.
 pub(crate) const HOURS_OF_A_MONTH: u64 = 730;
@@ -91,25 +91,6 @@ fn decimal(picos: u128, places: usize) -> String {
     }
 }
 
-/// Thousands with commas.
-pub(crate) fn grouped(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 pod`, `2 pods`, `1,200 pods`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number as u128))
-}
-
 /// How much of a whole, in percent with one place; `-` of nothing.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -155,14 +136,6 @@ mod tests {
         assert_eq!(
             [percent(797, 1000), percent(1, 3), percent(1, 0)],
             ["79.7%", "33.3%", "-"]
-        );
-    }
-
-    #[test]
-    fn numbers_and_nouns_agree() {
-        assert_eq!(
-            [counted(1, "pod"), counted(0, "pod"), counted(1200, "pod")],
-            ["1 pod", "0 pods", "1,200 pods"]
         );
     }
 }

@@ -9,6 +9,7 @@ use model::{
     price::Price,
     requirement::Requirements,
     vocabulary::Vocabulary,
+    words::{counted, grouped},
 };
 
 use super::{REQUIREMENTS, market::values_at};
@@ -49,8 +50,8 @@ pub(crate) fn arch_narrow(world: &World) -> Vec<Found> {
         let compared = comparison(&amd, &arm, &open, &vocabulary).map(|text| format!("; {text}"));
         let text = format!(
             "amd64 only: {} of {} types are arm64{}",
-            grouped(arm.len()),
-            grouped(all.len()),
+            grouped(arm.len() as u128),
+            grouped(all.len() as u128),
             compared.unwrap_or_default()
         );
         let found = Found::new(pool.document, values_at(pool, ARCH), text)
@@ -88,13 +89,6 @@ fn comparison(
         let below = 100 - u128::from(arm.0.picos()) * 100 / u128::from(amd.0.picos()).max(1);
         (arm.0 < amd.0).then(|| format!("{} is {below}% below {}", arm.1, amd.1))
     })
-}
-
-fn grouped(number: usize) -> String {
-    match number {
-        0..1000 => number.to_string(),
-        _ => format!("{},{:03}", number / 1000, number % 1000),
-    }
 }
 
 /// Up to this generation EC2's machines have another hypervisor, and are slower and dearer for the same work.
@@ -151,11 +145,6 @@ fn sign(operator: &str) -> &str {
         "In" => "in",
         other => other,
     }
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 pub(crate) fn no_type_left(world: &World) -> Vec<Found> {

@@ -2,7 +2,7 @@
 
 use insight::Dollars;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
-use ledger::{Action, Phase, Record, Target};
+use ledger::{Action, Phase, Record};
 use ratatui_core::layout::Rect;
 
 use super::{
@@ -265,54 +265,7 @@ pub(super) fn money(record: &Record) -> String {
     }
 }
 
-fn name(target: &Target) -> &str {
-    let name = if target.node.is_empty() {
-        &target.claim
-    } else {
-        &target.node
-    };
-    figure::short_name(name)
-}
-
-fn names(record: &Record) -> String {
-    let names: Vec<&str> = record.there().map(name).take(2).collect();
-    match record.nodes.saturating_sub(names.len()) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
-}
-
 /// What happened, in a few words.
 pub(crate) fn what(record: &Record) -> String {
-    let kind = record.there().next().map(|target| target.instance_type.as_str());
-    let kind = kind.filter(|kind| !kind.is_empty());
-    let kind = kind.map(|kind| format!("{kind} ")).unwrap_or_default();
-    let coming: Vec<String> = record.coming().map(ToString::to_string).collect();
-    let text = match record.action {
-        Action::Launch => {
-            let pods = match (record.pod_count, record.pods.first()) {
-                (0, _) => String::new(),
-                (1, Some(pod)) => format!(" for {pod}"),
-                (count, _) => format!(" for {}", figure::counted(count, "pod")),
-            };
-            format!("{}{pods}", coming.join(", "))
-        }
-        Action::Refuse if record.nodes > 0 => {
-            format!("{}: {}", figure::counted(record.nodes, "node"), record.detail)
-        }
-        Action::Refuse => {
-            let pod = record.pods.first().map_or("a pod", String::as_str);
-            match record.pod_count.saturating_sub(1) {
-                0 => format!("no node for {pod}"),
-                more => format!("no node for {pod} and {more} more"),
-            }
-        }
-        Action::Keep => format!("{}: {}", names(record), record.detail),
-        Action::Replace if !coming.is_empty() => format!("{kind}{} by {}", names(record), coming.join(", ")),
-        Action::Replace | Action::Delete | Action::Reboot => format!("{kind}{}", names(record)),
-    };
-    if record.phase == Phase::Aborted && !record.detail.is_empty() {
-        return format!("{text}: {}", record.detail);
-    }
-    text
+    ledger::words::what(record, figure::short_name)
 }
