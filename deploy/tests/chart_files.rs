@@ -65,7 +65,7 @@ fn the_charts_have_the_crds_that_are_made_from_the_types() {
 #[test]
 fn the_chart_grants_what_the_controller_was_proved_to_need() {
     let mut want = folder("charts/dovetail/files");
-    for name in ["rbac.yaml", "rbac-aws.yaml", "rbac-azure.yaml"] {
+    for name in ["page.yaml", "rbac.yaml", "rbac-aws.yaml", "rbac-azure.yaml"] {
         want.insert(name.to_owned(), read(&format!("deploy/{name}")).unwrap());
     }
     let differs = stale("charts/dovetail/files", &want);
@@ -89,6 +89,8 @@ const SECTIONS: &[&str] = &[
     "controller.securityContext",
     "dovetail",
     "dovetail.flightRecorder",
+    "dovetail.notify",
+    "dovetail.page",
     "flowSchema",
     "podDisruptionBudget",
     "service",

@@ -94,6 +94,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "notify",
+        sees: &["ledger", "model", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "web",
         sees: &["disruption", "insight", "ledger", "model", "packing", "runtime"],
         pure: false,
@@ -170,6 +175,7 @@ const LAYERS: &[Layer] = &[
             "forecast",
             "lint",
             "insight",
+            "notify",
             "packing",
             "runtime",
             "scenario",

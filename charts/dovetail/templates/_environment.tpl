@@ -111,6 +111,21 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
 }}
 {{- include "dovetail.variable" (list $ (index $pair 0) (index $pair 1)) }}
 {{- end }}
+{{- if $own.page.enabled }}
+{{- include "dovetail.variable" (list . "PAGE_PORT" $own.page.port) }}
+{{- end }}
+{{- with $own.notify }}
+{{- if .secretName }}
+- name: NOTIFY_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secretName }}
+      key: {{ .secretKey }}
+{{- include "dovetail.variable" (list $ "NOTIFY_FORMAT" .format) }}
+{{- include "dovetail.variable" (list $ "NOTIFY_ON" (join "," .about)) }}
+{{- include "dovetail.variable" (list $ "NOTIFY_EVERY" .every) }}
+{{- end }}
+{{- end }}
 {{- if $own.flightRecorder.enabled }}
 {{- include "dovetail.variable" (list . "FLIGHT_RECORDER" "/var/lib/dovetail/flight") }}
 {{- end }}

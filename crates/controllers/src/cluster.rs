@@ -65,7 +65,8 @@ impl Cluster {
     /// A cluster of which nothing is known yet.
     pub fn new(parts: Parts) -> Self {
         let state = State::new(parts.settings.decisions.clone());
-        let book = Book::new(parts.settings.decision_records);
+        // Who is told of decisions is told from the book, kept or not.
+        let book = Book::new(parts.settings.decision_records || !parts.settings.notify_url.is_empty());
         Self {
             parts,
             state: Mutex::new(state),

@@ -8,6 +8,7 @@ mod choice;
 mod edge;
 mod namespace;
 mod page;
+mod telling;
 mod term;
 
 use std::{
@@ -19,6 +20,7 @@ use std::{
 
 use anyhow::Context;
 use controllers::{Keeper, flight::Flight};
+use notify::Teller;
 use runtime::{Clock, Metrics, Settings, log};
 use tokio::{
     runtime::Builder,
@@ -83,6 +85,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         keeper: Arc::default(),
         known: Arc::default(),
         flight: flight(&settings)?,
+        teller: telling::teller(&settings, &clock)?,
         settings: Arc::new(settings),
         metrics: Arc::new(Metrics::default()),
         clock,
@@ -106,6 +109,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         }
     });
     // While the lease is still ours, and not for long: somebody waits for us to be gone.
+    middle.block_on(process.tell_last());
     middle.block_on(process.keep_decisions());
     drop(page);
     // Whatever acts ends here; only then may somebody else lead.
@@ -129,9 +133,11 @@ struct Process {
     known: page::Known,
     /// What decisions are made on, if that is recorded.
     flight: Option<Arc<Flight>>,
+    /// Who is told of decisions, if anybody is.
+    teller: Option<Arc<Teller>>,
 }
 
-/// How long the last decisions may take to be kept.
+/// How long the last decisions may take to be kept, and to be told.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Process {

@@ -7,6 +7,7 @@ pub mod api;
 pub mod clock;
 #[cfg(test)]
 mod double;
+pub mod egress;
 pub mod engine;
 pub mod event;
 pub mod http;

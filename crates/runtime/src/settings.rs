@@ -80,6 +80,14 @@ pub struct Settings {
     pub flight_recorder: String,
     /// `--page-port`; 0 for none
     pub page_port: u16,
+    /// `--notify-url`; empty for nobody
+    pub notify_url: String,
+    /// `--notify-format`; empty: as the host of the URL is known to read
+    pub notify_format: String,
+    /// `--notify-on`; empty for the usual
+    pub notify_on: String,
+    /// `--notify-every`
+    pub notify_every: Duration,
     /// `--cloud`
     pub cloud: Cloud,
     /// What only the AWS provider reads.
@@ -178,6 +186,10 @@ impl Default for Settings {
             decisions_file: String::new(),
             flight_recorder: String::new(),
             page_port: 0,
+            notify_url: String::new(),
+            notify_format: String::new(),
+            notify_on: String::new(),
+            notify_every: Duration::from_mins(1),
             cloud: Cloud::default(),
             aws: AwsSettings::default(),
             azure: AzureSettings::default(),

@@ -18,7 +18,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use super::{Process, USER_AGENT, choice, edge::Edge, namespace};
+use super::{Process, USER_AGENT, choice, edge::Edge, namespace, telling};
 
 /// Terms, for ever. Ends only when something is wrong that waiting does not mend.
 pub(super) async fn terms(process: &Process, edge: &Edge) -> anyhow::Result<()> {
@@ -67,6 +67,9 @@ async fn term(process: &Process, edge: &Edge) -> anyhow::Result<()> {
     if settings.decision_records {
         let namespace = namespace::of_the_lease(&settings.leader_election_namespace);
         keep(process, &cluster, &mut tasks, namespace);
+    }
+    if let Some(teller) = &process.teller {
+        tasks.spawn(telling::run(Arc::clone(teller), Arc::clone(&cluster)));
     }
     if let Some(work) = chosen.work {
         tasks.spawn(work);

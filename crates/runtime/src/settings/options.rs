@@ -127,6 +127,10 @@ options! {
     "decisions-file" "DECISIONS_FILE" Kind::Text(|settings, path| path.clone_into(&mut settings.decisions_file)), "A file that holds the decision records as well, one a line. Default none.";
     "flight-recorder" "FLIGHT_RECORDER" Kind::Text(|settings, path| path.clone_into(&mut settings.flight_recorder)), "A directory in which the inputs of the decisions of the last 24 hours are kept, for dovetail replay. Default none.";
     "page-port" "PAGE_PORT" Kind::Number(|settings, port| to_port(&mut settings.page_port, port)), "The port of the page, which asks for a token of the cluster. Default 0: there is none.";
+    "notify-url" "NOTIFY_URL" Kind::Text(|settings, url| url.clone_into(&mut settings.notify_url)), "A webhook that is told what comes of decisions. Give it by the environment, from a Secret: who knows it can write to it. Default none.";
+    "notify-format" "NOTIFY_FORMAT" Kind::Choice(&["auto", "cloudevents", "slack", "teams"], |settings, format| if format == "auto" { settings.notify_format.clear(); } else { format.clone_into(&mut settings.notify_format); }), "What the webhook reads: cloudevents, slack, teams, or auto: what its host is known to read, else cloudevents. Default auto.";
+    "notify-on" "NOTIFY_ON" Kind::Text(|settings, words| words.clone_into(&mut settings.notify_on)), "What it is told of, separated by commas: refused, aborted, launched, replaced, deleted, rebooted (these are the default), launching, replacing, deleting, rebooting, planned, kept.";
+    "notify-every" "NOTIFY_EVERY" Kind::Span(|settings| &mut settings.notify_every), "The time from one message to the next; what is decided meanwhile is one message. Default 1m.";
 }
 
 impl Opt {
