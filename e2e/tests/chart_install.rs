@@ -102,8 +102,8 @@ fn helm_has_nothing_to_object_to() {
     said(&args, &helm(home.path(), None, &args));
 }
 
-/// What may differ from the Deployment of Karpenter's chart: the image, its arguments and the environment, which is
-/// compared by itself.
+/// What may differ from the Deployment of Karpenter's chart: the image, its arguments, the environment, which is compared by
+/// itself, and the port of the page, which Karpenter has not.
 fn comparable(deployment: &Value) -> Value {
     let mut spec = deployment["spec"].clone();
     if spec["template"]["metadata"]["annotations"].is_null() {
@@ -115,6 +115,9 @@ fn comparable(deployment: &Value) -> Value {
     let container = spec["template"]["spec"]["containers"][0].as_object_mut().unwrap();
     for field in ["image", "args", "env"] {
         container.remove(field);
+    }
+    if let Some(ports) = container.get_mut("ports").and_then(Value::as_array_mut) {
+        ports.retain(|port| port["name"] != "page");
     }
     spec
 }
@@ -209,7 +212,7 @@ fn same_environment(file: &str, ours: &BTreeMap<String, Value>, theirs: &BTreeMa
 
 #[test]
 fn the_controller_may_do_what_its_own_role_says() {
-    let files = ["deploy/rbac.yaml", "deploy/rbac-aws.yaml"];
+    let files = ["deploy/rbac.yaml", "deploy/rbac-aws.yaml", "deploy/page.yaml"];
     let roles = files.map(|file| {
         let text = fs::read_to_string(root().join(file)).unwrap();
         rig::manifest::documents(file, &text).unwrap()
@@ -249,6 +252,19 @@ fn the_controller_may_do_what_its_own_role_says() {
         every["ClusterRole /node-scaler-deletion-cost"]["rules"],
         rules("ClusterRole /dovetail-deletion-cost")
     );
+    assert!(!chart.contains_key("ClusterRole /dovetail-page"), "no page, no reviews");
+    assert_eq!(
+        every["ClusterRole /node-scaler-page"]["rules"],
+        rules("ClusterRole /dovetail-page")
+    );
+    let variables = environment(&every["Deployment scaling/node-scaler"]);
+    assert_eq!(variables["PAGE_PORT"], "8090");
+    assert_eq!(
+        variables["NOTIFY_URL"],
+        json!({"secretKeyRef": {"name": "webhook", "key": "address"}}),
+        "a URL that is a secret stays in its Secret"
+    );
+    assert_eq!(variables["NOTIFY_ON"], "refused,aborted");
     assert!(
         !every.contains_key("Role scaling/node-scaler-decisions"),
         "no records, no role for them"
