@@ -24,6 +24,7 @@ mod replay;
 mod reply;
 mod run;
 mod simulate;
+mod snapshot;
 mod source;
 mod status;
 mod terminal;
@@ -70,6 +71,7 @@ enum Command {
     Lint(lint::Args),
     Drift(drift::Args),
     Doctor(doctor::Args),
+    Snapshot(snapshot::Args),
     Crds(crds::Args),
     Completion(completion::CompletionArgs),
     Man(completion::ManArgs),
@@ -116,6 +118,7 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Lint(args) => watch::answered(args.reply, &args.place, || lint::answer(&args)),
         Command::Drift(args) => watch::answered(args.reply, &args.place, || drift::answer(&args)),
         Command::Doctor(args) => watch::answered(args.reply, &args.place, || doctor::answer(&args)),
+        Command::Snapshot(args) => snapshot::answer(&args)?.print(),
         Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),

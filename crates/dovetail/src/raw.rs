@@ -11,7 +11,7 @@ use lint::document::Document;
 use serde_json::Value;
 
 pub(crate) use self::{
-    cluster::{connected, listed, of_cluster},
+    cluster::{KINDS, connected, items, listed, of_cluster, unreachable},
     files::of_files,
 };
 

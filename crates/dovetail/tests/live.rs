@@ -135,3 +135,71 @@ fn a_cluster_that_does_not_answer_is_told_in_three_lines() {
     assert_eq!(output.status.code(), Some(4), "{told}");
     assert_eq!(told.lines().count(), 3, "{told}");
 }
+
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [{"name": "app", "image": "app", "env": [{"name": "TOKEN", "value": "s3cret"}],
+            "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
+        "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "lastTransitionTime": "2026-11-17T10:00:00Z"}]}})
+}
+
+/// An answer, without what says where it comes from.
+fn of_itself(args: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(args)
+        .args(["-o", "json", "--catalogue", "aws", "--region", "us-east-1"])
+        .output()
+        .unwrap();
+    let mut answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    // How long a pod waits is counted to when one looks.
+    for passing in ["source", "as_of", "assumed", "cluster", "prices", "since_s"] {
+        answer.as_object_mut().unwrap().remove(passing);
+    }
+    answer
+}
+
+#[test]
+fn a_snapshot_answers_as_its_cluster_does_and_tells_no_secrets() {
+    let cluster = Cluster::start();
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"password": "s3cret"},
+        "metadata": {"name": "theirs", "namespace": "default"}});
+    for object in [pool(), pod("waits"), lease(Timestamp::now()), theirs] {
+        cluster.server.create(object).unwrap();
+    }
+    let kubeconfig = cluster.kubeconfig.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.json.gz");
+    let file = file.to_str().unwrap();
+    let taken = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(["snapshot", "--redact", "--kubeconfig", kubeconfig, "-o", file])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&taken.stderr).into_owned();
+    assert!(taken.status.success() && told.contains("0 nodes, 1 pod, "), "{told}");
+    assert!(
+        told.contains(&format!("next    dovetail status --from {file}")),
+        "{told}"
+    );
+
+    for question in [&["plan"][..], &["why", "pod/waits"]] {
+        let live = of_itself(&[question, &["--kubeconfig", kubeconfig]].concat());
+        assert_eq!(of_itself(&[question, &["--from", file]].concat()), live, "{question:?}");
+    }
+    let text = std::io::read_to_string(flate2::read::GzDecoder::new(fs::File::open(file).unwrap())).unwrap();
+    assert!(
+        text.contains("karpenter-leader-election") && !text.contains("s3cret"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_snapshot_says_how_kubectl_would_make_one() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(["snapshot", "--script"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("kubectl get nodes,pods,nodepools"), "{text}");
+}

@@ -15,8 +15,8 @@ use crate::{
     live::{USER_AGENT, wait_for},
 };
 
-/// Kinds to read, by apiVersion.
-const KINDS: [(&str, &str); 18] = [
+/// Kinds that rules and checks look at, by apiVersion.
+pub(crate) const KINDS: [(&str, &str); 18] = [
     ("karpenter.sh/v1", "NodePool"),
     ("karpenter.sh/v1", "NodeClaim"),
     ("karpenter.k8s.aws/v1", "EC2NodeClass"),
@@ -74,7 +74,8 @@ pub(crate) async fn listed(api: &Api, name: String) -> Result<Raw, Failure> {
     Ok(raw)
 }
 
-fn items(page: &[u8], api_version: &str, kind: &str) -> Vec<Value> {
+/// The objects of a page, each with its kind written on it.
+pub(crate) fn items(page: &[u8], api_version: &str, kind: &str) -> Vec<Value> {
     let mut page: Value = serde_json::from_slice(page).unwrap_or_default();
     let Value::Array(mut items) = page["items"].take() else {
         return Vec::new();
@@ -86,7 +87,7 @@ fn items(page: &[u8], api_version: &str, kind: &str) -> Vec<Value> {
     items
 }
 
-fn unreachable(name: &str, error: &ApiError) -> Failure {
+pub(crate) fn unreachable(name: &str, error: &ApiError) -> Failure {
     Failure::unreachable(
         format!("cannot read {name}"),
         error.to_string(),
