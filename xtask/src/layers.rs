@@ -99,6 +99,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "keeper",
+        sees: &["api", "model", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "web",
         sees: &["disruption", "insight", "ledger", "model", "packing", "runtime"],
         pure: false,
@@ -110,12 +115,12 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "cloud-aws",
-        sees: &["api", "model", "catalogue", "cloud", "runtime"],
+        sees: &["api", "model", "catalogue", "cloud", "keeper", "runtime"],
         pure: false,
     },
     Layer {
         name: "cloud-azure",
-        sees: &["api", "model", "catalogue", "cloud", "runtime"],
+        sees: &["api", "model", "catalogue", "cloud", "keeper", "runtime"],
         pure: false,
     },
     Layer {

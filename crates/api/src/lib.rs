@@ -6,6 +6,7 @@
 //! | the CRDs made from the kinds | [`crds`] |
 //! | a word with a meaning | [`labels`], [`annotations`], [`taints`], [`finalizers`], [`condition::names`] |
 //! | which labels users may use | [`labels::rules`]; in CRDs, `crds::label_rules` |
+//! | what all node classes have | [`node_class`] |
 //! | when a condition changes | [`condition::set`] |
 //! | what makes a node drift | `hash` methods of the kinds, over [`hash`] |
 //! | how a field is written | [`duration`], [`quantity`], [`time`] |
@@ -32,6 +33,7 @@ pub mod image_requirement;
 pub mod karpenter;
 pub mod kwok;
 pub mod labels;
+pub mod node_class;
 mod open_enum;
 mod pattern;
 pub mod provider;

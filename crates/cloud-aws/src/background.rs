@@ -2,26 +2,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    convert::Infallible,
     time::Duration,
 };
 
-use api::{
-    annotations::aws::INSTANCE_PROFILE_NAME,
-    labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE},
-};
-use http::Method;
+use api::{annotations::aws::INSTANCE_PROFILE_NAME, aws::EC2NodeClass, labels::INSTANCE_TYPE};
+use keeper::Objects;
 use model::{
     object::{ConditionStatus, Node, NodeClaim, NodeOverlay, condition},
     price::Price,
-    requirement::Operator,
-    snapshot::CatalogOffering,
 };
-use runtime::Resource;
-use serde_json::{Value, json};
-use tokio::time::sleep;
+use runtime::{Resource, keepsake::Kept, rounds::every};
 
-use crate::{border::Reads, node_class::images_of_types, offers::Keepsake, reads::ReadSide};
+use crate::{border::Reads, node_class::images_of_types, reads::ReadSide};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// Types, zones and prices.
@@ -30,62 +23,38 @@ const CATALOGUE: Duration = Duration::from_hours(12);
 const KEPT_IN: &str = "dovetail-aws-known";
 
 /// Everything, until dropped.
-pub(crate) async fn run(read: &Arc<ReadSide>, namespace: Option<String>) {
+pub(crate) async fn run(read: &ReadSide, namespace: Option<String>) {
     tokio::join!(
-        every(read, CATALOGUE, |read| async move {
-            note("providers.instancetype", read.offers.discover().await)
-        }),
-        every(read, CATALOGUE, |read| async move {
-            note("providers.pricing", read.offers.reprice().await)
-        }),
-        every(read, 5 * MINUTE, |read| async move {
-            note("providers.version", read.cluster.refresh_version().await)
-        }),
-        every(read, 30 * MINUTE, |read| async move {
-            note("providers.ssm.invalidation", read.images.forget_deprecated().await)
-        }),
-        every(read, 30 * MINUTE, |read| async move {
-            note("instanceprofile.garbagecollection", collect_profiles(&read).await)
-        }),
-        every(read, 5 * MINUTE, |read| async move {
-            note("providers.instancetype.capacity", learn_memory(&read).await)
-        }),
-        every(read, MINUTE, |read| async move {
-            note("capacityreservation.expiration", expire(&read).await)
-        }),
-        every(read, 5 * MINUTE, |read| async move {
-            note("overlay prices", read_overlays(&read).await)
-        }),
-        every(read, MINUTE, |read| async move {
-            show_offerings(&read).await;
-            true
-        }),
-        every(read, MINUTE / 2, |read| async move {
-            note("zonalshift", read.follow_zonal_shift().await)
-        }),
+        every("providers.instancetype", CATALOGUE, || read.offers.discover()),
+        every("providers.pricing", CATALOGUE, || read.offers.reprice()),
+        every("providers.version", 5 * MINUTE, || read.cluster.refresh_version()),
+        every("providers.ssm.invalidation", 30 * MINUTE, || read
+            .images
+            .forget_deprecated()),
+        every("instanceprofile.garbagecollection", 30 * MINUTE, || collect_profiles(
+            read
+        )),
+        every("providers.instancetype.capacity", 5 * MINUTE, || learn_memory(read)),
+        every("capacityreservation.expiration", MINUTE, || expire(read)),
+        every("overlay prices", 5 * MINUTE, || read_overlays(read)),
+        every("metrics", MINUTE, || show_offerings(read)),
+        every("zonalshift", MINUTE / 2, || read.follow_zonal_shift()),
         keep(read, namespace),
     );
 }
 
-/// Again and again; what failed, in a minute.
-async fn every<W>(read: &Arc<ReadSide>, pause: Duration, work: impl Fn(Arc<ReadSide>) -> W)
-where
-    W: Future<Output = bool>,
-{
-    loop {
-        let has_worked = work(Arc::clone(read)).await;
-        sleep(if has_worked { pause } else { MINUTE.min(pause) }).await;
-    }
-}
-
-fn note(controller: &str, result: Result<(), impl std::fmt::Display>) -> bool {
-    match result {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::error!(controller, %error, "Reconciler error");
-            false
-        }
-    }
+/// What is known over a restart. Without a namespace nothing is.
+async fn keep(read: &ReadSide, namespace: Option<String>) {
+    let Some(namespace) = namespace else {
+        return;
+    };
+    let kept = Kept {
+        api: read.objects.api(),
+        namespace: &namespace,
+        name: KEPT_IN,
+    };
+    kept.keep(|known| read.offers.remember(known), || read.offers.keepsake())
+        .await;
 }
 
 /// Removes instance profiles that nobody uses.
@@ -102,9 +71,9 @@ async fn collect_profiles(read: &ReadSide) -> Result<(), String> {
         .iter()
         .filter_map(|claim| claim.metadata.annotations.get(INSTANCE_PROFILE_NAME))
         .map(ToString::to_string);
-    let classes: Vec<api::aws::EC2NodeClass> = read
+    let classes: Vec<EC2NodeClass> = read
         .objects
-        .list(&Resource::new(crate::objects::API_VERSION, crate::objects::KIND))
+        .list(&Objects::<EC2NodeClass>::resource())
         .await
         .map_err(|error| format!("listing nodeclasses, {error}"))?;
     let of_classes = classes
@@ -226,97 +195,12 @@ async fn read_overlays(read: &ReadSide) -> Result<(), String> {
 }
 
 /// What can be had at what price, for whichever class: gauges.
-async fn show_offerings(read: &ReadSide) {
+async fn show_offerings(read: &ReadSide) -> Result<(), Infallible> {
     for class in read.objects.classes() {
         let Ok(types) = read.instance_types(&class).await else {
             continue;
         };
-        for entry in &types {
-            for offering in &entry.offerings {
-                let (kind, zone) = (only(offering, CAPACITY_TYPE), only(offering, ZONE));
-                let labels = [entry.name.as_str(), kind, zone];
-                let is_available = f64::from(u8::from(offering.available));
-                read.metrics
-                    .cloudprovider_instance_type_offering_available
-                    .set(labels, is_available);
-                #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-                let price = offering.price.picos() as f64 / 1e12;
-                read.metrics
-                    .cloudprovider_instance_type_offering_price_estimate
-                    .set(labels, price);
-            }
-        }
+        read.metrics.show_offerings(&types);
     }
-}
-
-fn only<'a>(offering: &'a CatalogOffering, key: &str) -> &'a str {
-    let found = offering.requirements.iter().find(|it| it.key == key);
-    match found {
-        Some(it) if it.operator == Operator::In => it.values.first().map_or("", String::as_str),
-        _ => "",
-    }
-}
-
-/// Takes up what an earlier process wrote down, and writes down what changes. Without a namespace nothing is kept.
-async fn keep(read: &ReadSide, namespace: Option<String>) {
-    let Some(namespace) = namespace else {
-        return;
-    };
-    let path = format!("/api/v1/namespaces/{namespace}/configmaps");
-    let mut written = match take_up(read, &path).await {
-        Ok(kept) => kept,
-        Err(error) => {
-            tracing::error!(error, "reading what an earlier process knew of AWS");
-            None
-        }
-    };
-    loop {
-        sleep(MINUTE / 2).await;
-        let now = read.offers.keepsake();
-        if written.as_ref() == Some(&now) || (written.is_none() && now == Keepsake::default()) {
-            continue;
-        }
-        match write_down(read, &path, &now, written.is_some()).await {
-            Ok(()) => written = Some(now),
-            Err(error) => tracing::error!(error, "writing down what is known of AWS"),
-        }
-    }
-}
-
-async fn take_up(read: &ReadSide, path: &str) -> Result<Option<Keepsake>, String> {
-    let path = format!("{path}/{KEPT_IN}");
-    let bytes = match read
-        .objects
-        .api()
-        .call(Method::GET, &path, None, "application/json")
-        .await
-    {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let map: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-    let text = map.pointer("/data/known").and_then(Value::as_str).unwrap_or("{}");
-    // What cannot be read is forgotten: it would have been in three minutes, or is learnt anew.
-    let kept: Keepsake = serde_json::from_str(text).unwrap_or_default();
-    read.offers.remember(kept.clone());
-    Ok(Some(kept))
-}
-
-async fn write_down(read: &ReadSide, path: &str, kept: &Keepsake, exists: bool) -> Result<(), String> {
-    let known = serde_json::to_string(kept).map_err(|error| error.to_string())?;
-    let data = json!({"known": known});
-    let api = read.objects.api();
-    let wrote = if exists {
-        let body = json!({"data": data});
-        let path = format!("{path}/{KEPT_IN}");
-        api.call(Method::PATCH, &path, Some(&body), "application/merge-patch+json")
-            .await
-    } else {
-        let body = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": KEPT_IN}, "data": data,
-        });
-        api.call(Method::POST, path, Some(&body), "application/json").await
-    };
-    wrote.map(drop).map_err(|error| error.to_string())
+    Ok(())
 }

@@ -45,9 +45,16 @@ pub trait Reads: Send + Sync {
     fn note_reservation(&self, id: &str, note: ReservationNote);
 }
 
+/// What drift asks of the launch side.
+#[async_trait]
+pub trait Describes: Send + Sync {
+    /// A machine as it is.
+    async fn describe(&self, id: &ProviderId, freshness: Freshness) -> Result<MachineFacts, CloudError>;
+}
+
 /// What the read side asks of the launch side.
 #[async_trait]
-pub trait Machines: Send + Sync {
+pub trait Machines: Describes {
     /// See [`cloud::CloudProvider::create`].
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError>;
 
@@ -71,9 +78,6 @@ pub trait Machines: Send + Sync {
 
     /// See [`cloud::CloudProvider::acknowledge`].
     async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError>;
-
-    /// What drift is judged by.
-    async fn describe(&self, id: &ProviderId, freshness: Freshness) -> Result<MachineFacts, CloudError>;
 
     /// Asks EC2 whether it would let us launch: makes a launch template, then dry runs of CreateFleet and RunInstances.
     async fn rehearse(&self, rehearsal: &Rehearsal<'_>) -> Result<(), RehearsalFailure>;

@@ -11,7 +11,7 @@ use cloud::CloudError;
 use model::{object::NodeClaim, snapshot::CatalogType};
 
 use crate::{
-    border::{Freshness, MachineFacts, Machines, Reads},
+    border::{Describes, Freshness, MachineFacts, Reads},
     node_class::images_of_types,
 };
 
@@ -20,7 +20,7 @@ pub(crate) async fn drift(
     claim: &NodeClaim,
     class: &EC2NodeClass,
     reads: &dyn Reads,
-    machines: &dyn Machines,
+    machines: &dyn Describes,
 ) -> Result<Option<String>, CloudError> {
     if is_hash_other(claim, class) {
         return Ok(Some("NodeClassDrift".to_owned()));

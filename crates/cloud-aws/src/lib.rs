@@ -14,16 +14,14 @@ mod instance;
 mod interruption;
 mod launch;
 mod node_class;
-mod objects;
 pub mod offers;
 mod provider;
 mod reads;
-mod remembered;
 mod zonal_shift;
 
 pub use border::{
-    ClusterFacts, Freshness, MachineFacts, Machines, PlacementGroupFacts, Reads, Rehearsal, RehearsalFailure,
-    ReservationNote, Shortage, SubnetFacts, TypeFacts, images_of_types,
+    ClusterFacts, Describes, Freshness, MachineFacts, Machines, PlacementGroupFacts, Reads, Rehearsal,
+    RehearsalFailure, ReservationNote, Shortage, SubnetFacts, TypeFacts, images_of_types,
 };
 pub use clients::{ClientError, ClientOptions, Clients};
 pub use failure::Failure;

@@ -2,8 +2,6 @@
 
 pub(crate) mod capacity;
 mod filters;
-mod finalize;
-mod fingerprint;
 mod image_choice;
 pub(crate) mod images;
 pub(crate) mod instance_profiles;
@@ -14,25 +12,15 @@ mod validation;
 
 use std::{sync::Arc, time::Duration};
 
-use api::aws::EC2NodeClass;
-use runtime::queue::{Backoff, Queue};
-use tokio::{
-    sync::{Semaphore, mpsc},
-    task::JoinSet,
-};
+use api::{aws::EC2NodeClass, condition::ConditionTypes, node_class::NodeClass};
+use async_trait::async_trait;
+use keeper::{Keeper, Objects, Step};
+use runtime::{Clock, Recorder, remembered::Remembered};
 
 pub(crate) use image_choice::images_of_types;
-use status::{Outcome, Step};
 use validation::Verdict;
 
-use crate::{border::Machines, objects::name_of, reads::ReadSide, remembered::Remembered};
-
-/// Classes that are looked at at once.
-const WORKERS: usize = 10;
-const BACKOFF: Backoff = Backoff {
-    least: Duration::from_millis(100),
-    most: Duration::from_secs(10),
-};
+use crate::{border::Machines, reads::ReadSide};
 
 /// Looks after node classes: `nodeclass` and `nodeclass.hash` of upstream.
 pub struct Controller {
@@ -53,72 +41,63 @@ impl Controller {
 
     /// Looks at a class once, and says when to look again; none: when it changes.
     pub async fn reconcile(&self, class: &EC2NodeClass) -> Result<Option<Duration>, String> {
-        let outcome = self.look_twice(class).await;
-        if outcome.errors.is_empty() {
-            return Ok(outcome.after);
-        }
-        Err(outcome.errors.join("; "))
+        keeper::reconcile(self, class).await
     }
 
-    async fn look_twice(&self, class: &EC2NodeClass) -> Outcome {
-        let hash = match class.metadata.deletion_timestamp {
-            None => self.write_hash(class).await,
-            Some(_) => Step::Settled,
-        };
-        let mut outcome = self.look(class).await;
-        let more = Outcome::of(vec![hash]);
-        outcome.is_to_be_retried |= more.is_to_be_retried;
-        outcome.errors.extend(more.errors);
-        outcome
-    }
-
-    /// Follows all classes until dropped, and claims, for which classes wait that are to go.
+    /// Follows all classes until dropped.
     pub async fn run(self: Arc<Self>) {
-        let (changed, mut changes) = mpsc::unbounded_channel();
-        let queue = Arc::new(Queue::new(BACKOFF));
-        let places = Arc::new(Semaphore::new(WORKERS));
-        let mut tasks = JoinSet::new();
-        let (read, freed) = (Arc::clone(&self.read), changed.clone());
-        tasks.spawn(async move { read.objects.follow(changed).await });
-        let read = Arc::clone(&self.read);
-        tasks.spawn(async move { read.objects.follow_claims(freed).await });
-        loop {
-            tokio::select! {
-                Some(name) = changes.recv() => queue.add(name),
-                name = queue.next() => {
-                    let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-                    let (this, queue) = (Arc::clone(&self), Arc::clone(&queue));
-                    tasks.spawn(async move {
-                        this.work(&queue, name).await;
-                        drop(place);
-                    });
-                }
-            }
-            while tasks.try_join_next().is_some() {}
-        }
+        keeper::run(self).await;
+    }
+}
+
+#[async_trait]
+impl Keeper for Controller {
+    type Class = EC2NodeClass;
+
+    fn objects(&self) -> &Objects<EC2NodeClass> {
+        &self.read.objects
     }
 
-    async fn work(&self, queue: &Queue<String>, name: String) {
-        let Ok(Some(class)) = self.read.objects.class(&name).await else {
-            queue.done(&name);
-            return;
-        };
-        let outcome = self.look_twice(&class).await;
-        for error in &outcome.errors {
-            tracing::error!(
-                controller = "nodeclass",
-                EC2NodeClass.name = name_of(&class),
-                error,
-                "Reconciler error"
-            );
+    fn clock(&self) -> &Clock {
+        &self.read.clock
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.read.recorder
+    }
+
+    fn condition_types(&self) -> ConditionTypes {
+        self.types()
+    }
+
+    fn hash(&self, class: &EC2NodeClass) -> String {
+        class.hash(self.read.cluster.facts().ca_bundle.as_deref())
+    }
+
+    async fn resolve(&self, class: &mut EC2NodeClass) -> Vec<Step> {
+        self.look_up(class).await
+    }
+
+    async fn clear_away(&self, class: &EC2NodeClass) -> Result<(), String> {
+        if !self.read.settings.aws.isolated_vpc {
+            let deleted = self.read.profiles.delete_of(class).await;
+            deleted.map_err(|error| error.to_string())?;
         }
-        if outcome.is_to_be_retried {
-            queue.failed(&name);
-            return;
-        }
-        queue.done(&name);
-        if let Some(after) = outcome.after {
-            queue.add_after(name, after);
-        }
+        let deleted = self.machines.delete_launch_templates(class.name()).await;
+        deleted.map_err(|error| format!("deleting launch templates, {error}"))
+    }
+
+    fn forget(&self, class: &EC2NodeClass) {
+        let prefix = format!("{}:", class.name());
+        self.verdicts.forget(|asked| asked.starts_with(&prefix));
+    }
+
+    fn report(&self, class: &EC2NodeClass, error: &str) {
+        tracing::error!(
+            controller = "nodeclass",
+            EC2NodeClass.name = class.name(),
+            error,
+            "Reconciler error"
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::aws::EC2NodeClass;
 use async_trait::async_trait;
 use cloud::CloudError;
+use keeper::Objects;
 use model::snapshot::CatalogType;
 use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
 
@@ -13,7 +14,6 @@ use crate::{
     border::{ClusterFacts, PlacementGroupFacts, Reads, ReservationNote, Shortage, SubnetFacts, TypeFacts},
     cluster::Cluster,
     node_class::{capacity::Capacity, images::Images, instance_profiles::InstanceProfiles, networks::Networks},
-    objects::Objects,
     offers::Offers,
     zonal_shift::ZonalShift,
 };
@@ -42,7 +42,7 @@ pub struct ReadSide {
     pub(crate) settings: Arc<Settings>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
-    pub(crate) objects: Objects,
+    pub(crate) objects: Objects<EC2NodeClass>,
     pub(crate) cluster: Cluster,
     pub(crate) networks: Networks,
     pub(crate) images: Images,

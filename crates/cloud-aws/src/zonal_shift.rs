@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use api::{aws::EC2NodeClass, labels};
+use api::{aws::EC2NodeClass, labels, node_class::NodeClass};
 use aws_sdk_arczonalshift::types::{AppliedStatus, ZonalShiftInResource};
 use cloud::CloudError;
 use jiff::Timestamp;
@@ -111,7 +111,7 @@ impl ReadSide {
 
     async fn tell_of_shift(&self, pool: &NodePool, before: &BTreeSet<String>, now: &BTreeSet<String>) {
         let class = pool.spec.template.spec.node_class_ref.as_ref();
-        let Some(class) = class.filter(|it| *it.kind == *crate::objects::KIND) else {
+        let Some(class) = class.filter(|it| *it.kind == *EC2NodeClass::KIND) else {
             return;
         };
         let Ok(Some(class)) = self.objects.class(&class.name).await else {

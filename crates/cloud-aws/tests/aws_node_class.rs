@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{ArchitectureValues, ResourceType, Tag, TagSpecification};
 use cloud::{CloudError, Instance, LaunchToken, Launched, Notice};
 use cloud_aws::{
-    Clients, Controller, Failure, Freshness, MachineFacts, Machines, Parts, ReadSide, Reads, Rehearsal,
+    Clients, Controller, Describes, Failure, Freshness, MachineFacts, Machines, Parts, ReadSide, Reads, Rehearsal,
     RehearsalFailure,
 };
 use model::object::{NodeClaim, ProviderId};
@@ -32,6 +32,13 @@ struct Told {
 
 fn not_asked<T>() -> Result<T, CloudError> {
     Err(CloudError::Other("not asked".to_owned()))
+}
+
+#[async_trait]
+impl Describes for Told {
+    async fn describe(&self, _: &ProviderId, _: Freshness) -> Result<MachineFacts, CloudError> {
+        not_asked()
+    }
 }
 
 #[async_trait]
@@ -65,10 +72,6 @@ impl Machines for Told {
     }
 
     async fn acknowledge(&self, _: &Notice) -> Result<(), CloudError> {
-        not_asked()
-    }
-
-    async fn describe(&self, _: &ProviderId, _: Freshness) -> Result<MachineFacts, CloudError> {
         not_asked()
     }
 

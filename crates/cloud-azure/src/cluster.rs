@@ -4,14 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use cloud::CloudError;
 use http::Method;
-use runtime::{Api, Clock, settings::AzureSettings};
+use runtime::{Api, Clock, remembered::Remembered, settings::AzureSettings};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use crate::{
     arm::{Arm, Failure},
     ids::SubnetId,
-    remembered::Remembered,
     version,
 };
 

@@ -12,11 +12,9 @@ mod ids;
 mod instance;
 mod launch;
 mod node_class;
-mod objects;
 pub mod offers;
 mod provider;
 mod reads;
-mod remembered;
 mod version;
 
 pub use node_class::Controller;

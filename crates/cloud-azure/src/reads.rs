@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use api::azure::AKSNodeClass;
 use cloud::CloudError;
+use keeper::Objects;
 use model::snapshot::CatalogType;
 use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
 
-use crate::{arm::Arm, cluster::Cluster, node_class::images::Images, objects::Objects, offers::Offers};
+use crate::{arm::Arm, cluster::Cluster, node_class::images::Images, offers::Offers};
 
 /// What the provider is made of.
 pub struct Parts {
@@ -35,7 +36,7 @@ pub struct ReadSide {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
     pub(crate) random: Random,
-    pub(crate) objects: Objects,
+    pub(crate) objects: Objects<AKSNodeClass>,
     pub(crate) cluster: Cluster,
     pub(crate) images: Images,
     pub(crate) offers: Offers,

@@ -6,6 +6,7 @@
 mod buckets;
 mod family;
 mod observations;
+mod offerings;
 mod page;
 mod process;
 mod quantiles;

@@ -73,7 +73,7 @@ impl ConditionTypes {
     /// Opens the conditions of an object, adding the root and dependents that are missing as Unknown.
     pub fn open(self, conditions: &mut Vec<Condition>, subject: Subject) -> ConditionSet<'_> {
         let mut set = self.open_observed(conditions, subject);
-        for condition_type in [self.root].iter().chain(self.dependents) {
+        for condition_type in self.all() {
             if find(set.conditions, condition_type).is_none() {
                 set.set_unknown(condition_type);
             }
@@ -88,6 +88,11 @@ impl ConditionTypes {
             subject,
             conditions,
         }
+    }
+
+    /// The root, then those it follows from.
+    pub fn all(self) -> impl Iterator<Item = &'static str> {
+        [self.root].into_iter().chain(self.dependents.iter().copied())
     }
 
     /// Whether Ready follows from a condition, or it is Ready itself.

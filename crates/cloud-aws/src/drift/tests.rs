@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 
 use api::aws::{Ami, CapacityReservation, SecurityGroup, Subnet};
 use async_trait::async_trait;
-use cloud::{Instance, LaunchToken, Launched, Notice};
 use model::object::ProviderId;
 use serde_json::json;
 
 use super::*;
-use crate::border::{
-    ClusterFacts, PlacementGroupFacts, Rehearsal, RehearsalFailure, ReservationNote, Shortage, SubnetFacts, TypeFacts,
-};
+use crate::border::{ClusterFacts, PlacementGroupFacts, ReservationNote, Shortage, SubnetFacts, TypeFacts};
 
 struct Told {
     group: Option<&'static str>,
@@ -65,60 +62,14 @@ impl Reads for Told {
     fn note_reservation(&self, _: &str, _: ReservationNote) {}
 }
 
-fn not_asked<T>() -> Result<T, CloudError> {
-    Err(CloudError::Other("not asked".to_owned()))
-}
-
 #[async_trait]
-impl Machines for Told {
-    async fn create(&self, _: &NodeClaim, _: &LaunchToken) -> Result<Launched, CloudError> {
-        not_asked()
-    }
-
-    async fn resume(&self, _: &[Arc<NodeClaim>]) -> Result<(), CloudError> {
-        not_asked()
-    }
-
-    async fn delete(&self, _: &NodeClaim) -> Result<(), CloudError> {
-        not_asked()
-    }
-
-    async fn get(&self, _: &ProviderId) -> Result<Instance, CloudError> {
-        not_asked()
-    }
-
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        not_asked()
-    }
-
-    fn gives_notice(&self) -> bool {
-        false
-    }
-
-    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
-        not_asked()
-    }
-
-    async fn acknowledge(&self, _: &Notice) -> Result<(), CloudError> {
-        not_asked()
-    }
-
+impl Describes for Told {
     async fn describe(&self, _: &ProviderId, freshness: Freshness) -> Result<MachineFacts, CloudError> {
         Ok(match freshness {
             Freshness::Remembered => self.machine.clone(),
             Freshness::Fresh => self.fresh.clone(),
         })
     }
-
-    async fn rehearse(&self, _: &Rehearsal<'_>) -> Result<(), RehearsalFailure> {
-        Ok(())
-    }
-
-    async fn delete_launch_templates(&self, _: &str) -> Result<(), CloudError> {
-        not_asked()
-    }
-
-    async fn run(&self) {}
 }
 
 fn machine() -> MachineFacts {

@@ -25,8 +25,8 @@ use super::{
 use crate::{
     Clients, Failure,
     border::{
-        ClusterFacts, Freshness, MachineFacts, Machines, PlacementGroupFacts, Reads, Rehearsal, RehearsalFailure,
-        ReservationNote,
+        ClusterFacts, Describes, Freshness, MachineFacts, Machines, PlacementGroupFacts, Reads, Rehearsal,
+        RehearsalFailure, ReservationNote,
     },
     interruption::{Queue, STATUS_RECEIPT, StatusPoll},
     launch::{self, Answer, Given, Launcher, Outcome, refusal, tags},
@@ -433,6 +433,18 @@ fn instance_id(id: &ProviderId) -> Result<&str, CloudError> {
 }
 
 #[async_trait]
+impl Describes for Ec2Machines {
+    async fn describe(&self, id: &ProviderId, freshness: Freshness) -> Result<MachineFacts, CloudError> {
+        if freshness == Freshness::Remembered
+            && let Some(machine) = self.remembered(instance_id(id)?)
+        {
+            return Ok(machine.facts());
+        }
+        Ok(self.fresh(id).await?.facts())
+    }
+}
+
+#[async_trait]
 impl Machines for Ec2Machines {
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
         if self.memory.may_run(token)
@@ -538,15 +550,6 @@ impl Machines for Ec2Machines {
         };
         let deleted = queue.delete(&notice.receipt).await;
         deleted.map_err(|failure| refusal::error(&failure, "deleting sqs message"))
-    }
-
-    async fn describe(&self, id: &ProviderId, freshness: Freshness) -> Result<MachineFacts, CloudError> {
-        if freshness == Freshness::Remembered
-            && let Some(machine) = self.remembered(instance_id(id)?)
-        {
-            return Ok(machine.facts());
-        }
-        Ok(self.fresh(id).await?.facts())
     }
 
     async fn rehearse(&self, rehearsal: &Rehearsal<'_>) -> Result<(), RehearsalFailure> {

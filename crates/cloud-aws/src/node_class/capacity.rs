@@ -11,14 +11,14 @@ use api::{
 };
 use aws_sdk_ec2::types::{CapacityReservation as Described, Filter};
 use jiff::{SignedDuration, Timestamp};
-use runtime::Clock;
+use runtime::{Clock, remembered::Remembered};
 use tokio::sync::Mutex;
 
 use super::{
     filters::{filter, tag_filters},
     networks::question,
 };
-use crate::{Failure, border::PlacementGroupFacts, remembered::Remembered};
+use crate::{Failure, border::PlacementGroupFacts};
 
 /// How long reservations are believed, and at most until they are asked for again.
 pub(crate) const POLL: Duration = Duration::from_mins(1);

@@ -10,7 +10,7 @@ use api::{
 };
 use aws_sdk_ec2::types::{ArchitectureValues, Filter, Image};
 use jiff::Timestamp;
-use runtime::Clock;
+use runtime::{Clock, remembered::Remembered};
 use tokio::sync::Mutex;
 
 use super::{
@@ -21,7 +21,6 @@ use super::{
 use crate::{
     Clients, Failure,
     offers::{WINDOWS_2019, WINDOWS_2022, WINDOWS_2025},
-    remembered::Remembered,
 };
 
 /// Why images are not known.

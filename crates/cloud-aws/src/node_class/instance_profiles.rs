@@ -10,9 +10,9 @@ use std::{
 
 use api::{aws::EC2NodeClass, hash, labels::REGION, labels::aws::NODE_CLASS};
 use aws_sdk_iam::types::{InstanceProfile, Tag};
-use runtime::{Clock, random::Random};
+use runtime::{Clock, random::Random, remembered::Remembered};
 
-use crate::{Clients, Failure, remembered::Remembered};
+use crate::{Clients, Failure};
 
 /// How long a profile is believed to be as it was.
 const BELIEVED: Duration = Duration::from_mins(15);

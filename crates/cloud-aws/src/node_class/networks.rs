@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use api::aws::{SecurityGroup, SecurityGroupSelectorTerm, SubnetSelectorTerm};
-use runtime::Clock;
+use runtime::{Clock, remembered::Remembered};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::filters::{Named, filter_sets};
-use crate::{Failure, border::SubnetFacts, remembered::Remembered};
+use crate::{Failure, border::SubnetFacts};
 
 /// How long security groups are believed.
 const GROUPS_BELIEVED: Duration = Duration::from_mins(1);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use runtime::Clock;
+use runtime::{Clock, remembered::Remembered};
 
-use crate::{Failure, remembered::Remembered};
+use crate::Failure;
 
 /// How long an image that AWS publishes is believed to be the one.
 const PUBLISHED: Duration = Duration::from_hours(24);

@@ -1,103 +1,37 @@
 //! One look at a node class: what its selectors find now, and the conditions that follow.
-//!
-//! Every step runs even if another fails, and the status is written once, at the end, if it changed.
 
 use std::time::Duration;
 
 use api::{
-    aws::{EC2NodeClass, EC2NodeClassStatus, Subnet, condition},
-    condition::{ConditionSet, ConditionTypes, Subject},
-    finalizers::EC2NODECLASS_TERMINATION,
+    aws::{EC2NodeClass, Subnet, condition},
+    condition::{ConditionSet, ConditionTypes},
 };
-use serde_json::{Map, Value, json};
+use keeper::Step;
 
 use super::{Controller, capacity::asked_again_after, images::ImagesError};
-use crate::objects::name_of;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What a step says about when to look again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// When something changes.
-    Settled,
-    /// After a while.
-    After(Duration),
-    /// Soon: something is not there yet that will be.
-    Soon,
-    /// It failed; soon, and later each time.
-    Failed(String),
-    /// It failed and will until somebody changes something.
-    Hopeless(String),
-}
-
-/// What came of a look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// When to look again.
-    pub(crate) after: Option<Duration>,
-    /// Whether to look again soon, and later each time.
-    pub(crate) is_to_be_retried: bool,
-    /// What went wrong.
-    pub(crate) errors: Vec<String>,
-}
-
-impl Outcome {
-    pub(crate) fn of(steps: Vec<Step>) -> Self {
-        let mut outcome = Self {
-            after: None,
-            is_to_be_retried: false,
-            errors: Vec::new(),
-        };
-        for step in steps {
-            match step {
-                Step::Settled => {}
-                Step::After(time) => outcome.after = Some(outcome.after.map_or(time, |known| known.min(time))),
-                Step::Soon => outcome.is_to_be_retried = true,
-                Step::Failed(error) => {
-                    outcome.is_to_be_retried = true;
-                    outcome.errors.push(error);
-                }
-                Step::Hopeless(error) => outcome.errors.push(error),
-            }
-        }
-        outcome
-    }
-}
-
 impl Controller {
-    /// Looks at a class and writes what is to be seen.
-    pub(crate) async fn look(&self, stored: &EC2NodeClass) -> Outcome {
-        if stored.metadata.deletion_timestamp.is_some() {
-            return Outcome::of(vec![self.finalize(stored).await]);
-        }
-        let mut class = match self.with_finalizer(stored).await {
-            Ok(Some(class)) => class,
-            Ok(None) => return Outcome::of(Vec::new()),
-            Err(step) => return Outcome::of(vec![step]),
-        };
-        let before = class.status.clone();
-        class.status.get_or_insert_default();
-        let mut steps = vec![self.images(&mut class).await];
+    /// Every step, whether or not another fails.
+    pub(super) async fn look_up(&self, class: &mut EC2NodeClass) -> Vec<Step> {
+        let mut steps = vec![self.images(class).await];
         if self.has_reserved_capacity() {
-            steps.push(self.reservations(&mut class).await);
+            steps.push(self.reservations(class).await);
         }
-        steps.push(self.placement_group(&mut class).await);
-        steps.push(self.subnets(&mut class).await);
-        steps.push(self.security_groups(&mut class).await);
-        steps.push(self.instance_profile(&mut class).await);
-        steps.push(self.validate(&mut class).await);
-        if before != class.status {
-            steps.push(self.write_status(&class, before.as_ref()).await);
-        }
-        Outcome::of(steps)
+        steps.push(self.placement_group(class).await);
+        steps.push(self.subnets(class).await);
+        steps.push(self.security_groups(class).await);
+        steps.push(self.instance_profile(class).await);
+        steps.push(self.validate(class).await);
+        steps
     }
 
     fn has_reserved_capacity(&self) -> bool {
         self.read.settings.decisions.feature_gates.reserved_capacity
     }
 
-    fn types(&self) -> ConditionTypes {
+    pub(super) fn types(&self) -> ConditionTypes {
         if self.has_reserved_capacity() {
             condition::TYPES
         } else {
@@ -107,39 +41,7 @@ impl Controller {
 
     /// Changes conditions of a class.
     pub(crate) fn set(&self, class: &mut EC2NodeClass, change: impl FnOnce(&mut ConditionSet<'_>)) {
-        let subject = Subject::new(&class.metadata, self.read.clock.now());
-        let status = class.status.get_or_insert_default();
-        change(&mut self.types().open(&mut status.conditions, subject));
-    }
-
-    /// The class with our finalizer, written first, so that nothing is made for it that would be left behind.
-    async fn with_finalizer(&self, stored: &EC2NodeClass) -> Result<Option<EC2NodeClass>, Step> {
-        let mut finalizers = stored.metadata.finalizers.clone().unwrap_or_default();
-        if finalizers.iter().any(|it| it == EC2NODECLASS_TERMINATION) {
-            return Ok(Some(stored.clone()));
-        }
-        finalizers.push(EC2NODECLASS_TERMINATION.to_owned());
-        let patch = json!({"metadata": {
-            "finalizers": finalizers,
-            "resourceVersion": stored.metadata.resource_version,
-        }});
-        match self.read.objects.patch(&name_of(stored), "", &patch).await {
-            Ok(class) => Ok(class),
-            Err(error) if error.is_conflict() => Err(Step::Soon),
-            Err(error) => Err(Step::Failed(format!("adding the finalizer, {error}"))),
-        }
-    }
-
-    async fn write_status(&self, class: &EC2NodeClass, before: Option<&EC2NodeClassStatus>) -> Step {
-        let patch = json!({
-            "metadata": {"resourceVersion": class.metadata.resource_version},
-            "status": difference(before, class.status.as_ref()),
-        });
-        match self.read.objects.patch(&name_of(class), "/status", &patch).await {
-            Ok(_) => Step::Settled,
-            Err(error) if error.is_conflict() => Step::Soon,
-            Err(error) => Step::Failed(format!("writing the status, {error}")),
-        }
+        keeper::set(self, class, change);
     }
 
     async fn images(&self, class: &mut EC2NodeClass) -> Step {
@@ -292,49 +194,5 @@ impl Controller {
                 Step::Settled
             }
         }
-    }
-}
-
-/// What a merge patch must say to make one status of another: what is gone is null.
-fn difference(before: Option<&EC2NodeClassStatus>, after: Option<&EC2NodeClassStatus>) -> Value {
-    let fields = |status: Option<&EC2NodeClassStatus>| match serde_json::to_value(status) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    let (before, after) = (fields(before), fields(after));
-    let gone = before.keys().filter(|key| !after.contains_key(*key));
-    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
-    patch.extend(after.into_iter().filter(|(key, value)| before.get(key) != Some(value)));
-    Value::Object(patch)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_patch_names_what_changed_and_takes_away_what_is_gone() {
-        let status = |profile: Option<&str>, subnets: &[&str]| EC2NodeClassStatus {
-            instance_profile: profile.map(str::to_owned),
-            subnets: subnets
-                .iter()
-                .map(|id| Subnet {
-                    id: (*id).to_owned(),
-                    ..Subnet::default()
-                })
-                .collect(),
-            ..EC2NodeClassStatus::default()
-        };
-        let (before, after) = (status(Some("old"), &["subnet-1"]), status(Some("new"), &[]));
-        let patch = difference(Some(&before), Some(&after));
-        assert_eq!(patch, json!({"instanceProfile": "new", "subnets": null}));
-    }
-
-    #[test]
-    fn the_next_look_is_the_earliest_that_a_step_asks_for() {
-        let steps = vec![Step::Settled, Step::After(5 * MINUTE), Step::After(MINUTE)];
-        assert_eq!(Outcome::of(steps).after, Some(MINUTE));
-        assert!(!Outcome::of(vec![Step::Hopeless("no".to_owned())]).is_to_be_retried);
-        assert!(Outcome::of(vec![Step::Failed("no".to_owned())]).is_to_be_retried);
     }
 }

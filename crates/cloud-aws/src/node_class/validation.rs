@@ -6,7 +6,9 @@ use api::{
     aws::{Ami, AmiFamily, EC2NodeClass, condition, is_restricted_tag},
     condition::set::{is_false, is_true},
     labels::aws,
+    node_class::NodeClass,
 };
+use keeper::Step;
 use model::{
     object::{NodePool, NodeSelectorRequirement},
     requirement::{RequirementSpec, Requirements},
@@ -14,11 +16,10 @@ use model::{
     vocabulary::Vocabulary,
 };
 
-use super::{Controller, image_choice::images_of_types, networks::question, status::Step};
+use super::{Controller, image_choice::images_of_types, networks::question};
 use crate::{
     Failure,
     border::{Reads, Rehearsal, RehearsalFailure},
-    objects::name_of,
     offers::is_compatible,
 };
 
@@ -108,7 +109,7 @@ impl Controller {
 
     /// Tries a launch without launching.
     async fn rehearse(&self, class: &EC2NodeClass) -> Result<Verdict, Step> {
-        let pools = self.read.objects.pools_of(&name_of(class)).await;
+        let pools = self.read.objects.pools_of(class.name()).await;
         let pools = pools.map_err(|error| Step::Failed(format!("listing nodepools for nodeclass, {error}")))?;
         let types = self.read.instance_types(class).await;
         let types = types.map_err(|error| {
@@ -207,7 +208,7 @@ fn asked(class: &EC2NodeClass) -> String {
         &class.spec,
         &class.metadata.annotations,
     ));
-    format!("{}:{:016x}", name_of(class), api::hash::string(&about))
+    format!("{}:{:016x}", class.name(), api::hash::string(&about))
 }
 
 /// The types that a pool of the class could launch; where there are none, and for Windows, two that every account has.

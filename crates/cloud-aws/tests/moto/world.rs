@@ -21,8 +21,8 @@ use cloud::{
     conformance::{Fault, Harness},
 };
 use cloud_aws::{
-    ClientOptions, Clients, ClusterFacts, Ec2Machines, Freshness, MachineOptions, Machines, PlacementGroupFacts, Reads,
-    ReservationNote, Shortage, SubnetFacts, TypeFacts,
+    ClientOptions, Clients, ClusterFacts, Describes, Ec2Machines, Freshness, MachineOptions, Machines,
+    PlacementGroupFacts, Reads, ReservationNote, Shortage, SubnetFacts, TypeFacts,
 };
 use jiff::Timestamp;
 use model::{

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use api::azure::{AKSNodeClass, NodeImage};
-use runtime::{Clock, settings::AzureSettings};
+use runtime::{Clock, remembered::Remembered, settings::AzureSettings};
 
 use super::families::{Definition, Gallery, Release};
 use crate::{
     arm::{Arm, Failure, wire::NodeImageVersion},
     class::Class,
-    remembered::Remembered,
 };
 
 /// How long an answer is believed.

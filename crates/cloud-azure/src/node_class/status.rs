@@ -1,140 +1,42 @@
 //! One look at a node class: what it resolves to now, and the conditions that follow.
-//!
-//! Every step runs even if another fails, and the status is written once, at the end, if it changed.
 
 use std::time::Duration;
 
 use api::{
-    azure::{AKSNodeClass, AKSNodeClassStatus, LocalDnsMode, LocalDnsState, condition},
-    condition::{ConditionSet, Subject, set::is_true},
-    finalizers::AKSNODECLASS_TERMINATION,
+    azure::{AKSNodeClass, LocalDnsMode, LocalDnsState, condition},
+    condition::set::is_true,
 };
-use serde_json::{Map, Value, json};
+use keeper::Step;
 
 use super::{Controller, families::Release, images::keep_known};
-use crate::{arm::Failure, class::Class, cluster::VERSION_BELIEVED, ids::SubnetId, objects::name_of, version};
+use crate::{arm::Failure, class::Class, cluster::VERSION_BELIEVED, ids::SubnetId, version};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// From this version on, local DNS is switched on where it is preferred: in other words, never yet.
 const LOCAL_DNS_FROM: version::Version = (1, 99, 0);
 
-/// What a step says about when to look again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// When something changes.
-    Settled,
-    /// After a while.
-    After(Duration),
-    /// Soon: something is not there yet that will be.
-    Soon,
-    /// It failed; soon, and later each time.
-    Failed(String),
-}
-
-/// What came of a look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// When to look again.
-    pub(crate) after: Option<Duration>,
-    /// Whether to look again soon, and later each time.
-    pub(crate) is_to_be_retried: bool,
-    /// What went wrong.
-    pub(crate) errors: Vec<String>,
-}
-
-impl Outcome {
-    pub(crate) fn of(steps: Vec<Step>) -> Self {
-        let mut outcome = Self {
-            after: None,
-            is_to_be_retried: false,
-            errors: Vec::new(),
-        };
-        for step in steps {
-            match step {
-                Step::Settled => {}
-                Step::After(time) => outcome.after = Some(outcome.after.map_or(time, |known| known.min(time))),
-                Step::Soon => outcome.is_to_be_retried = true,
-                Step::Failed(error) => {
-                    outcome.is_to_be_retried = true;
-                    outcome.errors.push(error);
-                }
-            }
-        }
-        outcome
-    }
-}
-
 impl Controller {
-    /// Looks at a class and writes what is to be seen.
-    pub(crate) async fn look(&self, stored: &AKSNodeClass) -> Outcome {
-        if stored.metadata.deletion_timestamp.is_some() {
-            return Outcome::of(vec![self.finalize(stored).await]);
-        }
-        let mut class = match self.with_finalizer(stored).await {
-            Ok(Some(class)) => class,
-            Ok(None) => return Outcome::of(Vec::new()),
-            Err(step) => return Outcome::of(vec![step]),
-        };
-        let before = class.status.clone();
-        class.status.get_or_insert_default();
-        let mut steps = vec![self.kubernetes_version(&mut class).await];
-        steps.push(self.images(&mut class).await);
-        steps.push(self.subnet(&mut class).await);
-        steps.push(self.validate(&mut class).await);
-        steps.push(self.local_dns(&mut class).await);
-        if before != class.status {
-            steps.push(self.write_status(&class, before.as_ref()).await);
-        }
-        Outcome::of(steps)
-    }
-
-    /// Changes conditions of a class.
-    pub(crate) fn set(&self, class: &mut AKSNodeClass, change: impl FnOnce(&mut ConditionSet<'_>)) {
-        let subject = Subject::new(&class.metadata, self.read.clock.now());
-        let status = class.status.get_or_insert_default();
-        change(&mut condition::TYPES.open(&mut status.conditions, subject));
+    /// Every step, whether or not another fails.
+    pub(super) async fn look_up(&self, class: &mut AKSNodeClass) -> Vec<Step> {
+        vec![
+            self.kubernetes_version(class).await,
+            self.images(class).await,
+            self.subnet(class).await,
+            self.validate(class).await,
+            self.local_dns(class).await,
+        ]
     }
 
     fn refuse(&self, class: &mut AKSNodeClass, kind: &str, reason: &str, message: &str) {
-        self.set(class, |set| {
+        keeper::set(self, class, |set| {
             set.set_false(kind, reason, message);
         });
     }
 
     fn accept(&self, class: &mut AKSNodeClass, kind: &str) {
-        self.set(class, |set| {
+        keeper::set(self, class, |set| {
             set.set_true(kind);
         });
-    }
-
-    /// The class with our finalizer, written first, so that it cannot go while claims use it.
-    async fn with_finalizer(&self, stored: &AKSNodeClass) -> Result<Option<AKSNodeClass>, Step> {
-        let mut finalizers = stored.metadata.finalizers.clone().unwrap_or_default();
-        if finalizers.iter().any(|it| it == AKSNODECLASS_TERMINATION) {
-            return Ok(Some(stored.clone()));
-        }
-        finalizers.push(AKSNODECLASS_TERMINATION.to_owned());
-        let patch = json!({"metadata": {
-            "finalizers": finalizers,
-            "resourceVersion": stored.metadata.resource_version,
-        }});
-        match self.read.objects.patch(&name_of(stored), "", &patch).await {
-            Ok(class) => Ok(class),
-            Err(error) if error.is_conflict() => Err(Step::Soon),
-            Err(error) => Err(Step::Failed(format!("adding the finalizer, {error}"))),
-        }
-    }
-
-    async fn write_status(&self, class: &AKSNodeClass, before: Option<&AKSNodeClassStatus>) -> Step {
-        let patch = json!({
-            "metadata": {"resourceVersion": class.metadata.resource_version},
-            "status": difference(before, class.status.as_ref()),
-        });
-        match self.read.objects.patch(&name_of(class), "/status", &patch).await {
-            Ok(_) => Step::Settled,
-            Err(error) if error.is_conflict() => Step::Soon,
-            Err(error) => Step::Failed(format!("writing the status, {error}")),
-        }
     }
 
     /// Follows the API server up, never down. An upgrade asks for new images, whatever the window.
@@ -320,37 +222,9 @@ fn usable_subnet(id: &str, of_cluster: &str, node_group: &str) -> Result<SubnetI
     Ok(subnet)
 }
 
-/// What a merge patch must say to make one status of another: what is gone is null.
-fn difference(before: Option<&AKSNodeClassStatus>, after: Option<&AKSNodeClassStatus>) -> Value {
-    let fields = |status: Option<&AKSNodeClassStatus>| match serde_json::to_value(status) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    let (before, after) = (fields(before), fields(after));
-    let gone = before.keys().filter(|key| !after.contains_key(*key));
-    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
-    patch.extend(after.into_iter().filter(|(key, value)| before.get(key) != Some(value)));
-    Value::Object(patch)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_patch_names_what_changed_and_takes_away_what_is_gone() {
-        let before = AKSNodeClassStatus {
-            kubernetes_version: Some("1.33.0".to_owned()),
-            local_dns_state: Some(LocalDnsState::Disabled),
-            ..AKSNodeClassStatus::default()
-        };
-        let after = AKSNodeClassStatus {
-            kubernetes_version: Some("1.34.0".to_owned()),
-            ..AKSNodeClassStatus::default()
-        };
-        let patch = difference(Some(&before), Some(&after));
-        assert_eq!(patch, json!({"kubernetesVersion": "1.34.0", "localDNSState": null}));
-    }
 
     #[test]
     fn a_class_may_use_another_subnet_of_the_clusters_own_network_only() {
@@ -368,12 +242,5 @@ mod tests {
         let managed = id("mc", "aks-vnet-12345678", "aks-subnet");
         let beside = id("mc", "aks-vnet-12345678", "mine");
         assert!(words(&beside, &managed).starts_with("custom subnet cannot be in the same VNet"));
-    }
-
-    #[test]
-    fn the_next_look_is_the_earliest_that_a_step_asks_for() {
-        let steps = vec![Step::Settled, Step::After(5 * MINUTE), Step::After(MINUTE)];
-        assert_eq!(Outcome::of(steps).after, Some(MINUTE));
-        assert!(Outcome::of(vec![Step::Failed("no".to_owned())]).is_to_be_retried);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::{azure::AKSNodeClass, provider::Provider};
+use api::azure::AKSNodeClass;
 use async_trait::async_trait;
 use cloud::{
     CloudError, CloudProvider, LaunchToken, Launched,
@@ -18,9 +18,11 @@ use runtime::{Api, Clock, Event, Metrics, Recorder, Settings, random::Random};
 use serde_json::{Value, json};
 use simulator::ApiServer;
 
-use crate::memory::{ENDPOINT, GROUP, Memory, SUBSCRIPTION, id};
+use crate::{
+    cluster::{self, POOL},
+    memory::{ENDPOINT, GROUP, Memory, SUBSCRIPTION, id},
+};
 
-pub(crate) const POOL: &str = "general";
 pub(crate) const CLUSTER: &str = "prod";
 pub(crate) const SUBNET: &str = "/subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes";
 
@@ -35,18 +37,13 @@ pub(crate) struct World {
 }
 
 pub(crate) fn settings() -> Settings {
-    let mut settings = Settings::default();
-    let azure = &mut settings.azure;
-    CLUSTER.clone_into(&mut azure.cluster_name);
-    "https://c.hcp.example:443".clone_into(&mut azure.cluster_endpoint);
-    "Y2E=".clone_into(&mut azure.cluster_ca_bundle);
-    "abcdef.0123456789abcdef".clone_into(&mut azure.kubelet_bootstrap_token);
-    "ssh-rsa key".clone_into(&mut azure.ssh_public_key);
-    SUBNET.clone_into(&mut azure.vnet_subnet_id);
-    GROUP.clone_into(&mut azure.node_resource_group);
-    SUBSCRIPTION.clone_into(&mut azure.subscription_id);
-    "southcentralus".clone_into(&mut azure.location);
-    settings
+    cluster::settings(|azure| {
+        CLUSTER.clone_into(&mut azure.cluster_name);
+        SUBNET.clone_into(&mut azure.vnet_subnet_id);
+        GROUP.clone_into(&mut azure.node_resource_group);
+        SUBSCRIPTION.clone_into(&mut azure.subscription_id);
+        "southcentralus".clone_into(&mut azure.location);
+    })
 }
 
 impl World {
@@ -63,11 +60,7 @@ impl World {
         let mut settings = settings();
         change(&mut settings);
         let clock = Clock::starting_at("2026-11-17T10:00:00Z".parse().unwrap());
-        let told = clock.clone();
-        let server = ApiServer::new(move || told.now());
-        for definition in api::crds::installation(&[Provider::Azure]) {
-            server.create(serde_json::to_value(definition).unwrap()).unwrap();
-        }
+        let server = cluster::server(&clock);
         let azure = Arc::new(Memory::new());
         let metrics = Arc::new(Metrics::default());
         let arm = Arm::new(ArmParts {
@@ -115,72 +108,29 @@ impl World {
 
     /// A class with the schema's defaults, but for what is said otherwise.
     pub(crate) fn create(&self, name: &str, spec: Value) {
-        let mut whole = json!({"osDiskSizeGB": 128, "imageFamily": "Ubuntu"});
-        for (key, value) in spec.as_object().unwrap() {
-            whole[key] = value.clone();
-        }
-        let class = json!({"apiVersion": "karpenter.azure.com/v1beta1", "kind": "AKSNodeClass",
-            "metadata": {"name": name}, "spec": whole});
-        self.server.create(class).unwrap();
-    }
-
-    pub(crate) fn stored(&self, name: &str) -> Value {
-        self.server.get("AKSNodeClass", name).unwrap_or_default()
+        cluster::create_class(&self.server, name, &spec);
     }
 
     /// Looks once.
     pub(crate) async fn look(&self, name: &str) -> Result<Option<Duration>, String> {
-        let class: AKSNodeClass = serde_json::from_value(self.stored(name)).unwrap();
+        let class: AKSNodeClass = serde_json::from_value(cluster::class(&self.server, name)).unwrap();
         self.controller.reconcile(&class).await
     }
 
-    /// Looks until the class is settled: the hash is written beside the status, so the first look may have to give way.
     pub(crate) async fn settle(&self, name: &str) -> Value {
-        for _ in 0..5 {
-            let before = self.stored(name);
-            let _ = self.look(name).await;
-            if self.stored(name) == before {
-                break;
-            }
-        }
-        self.stored(name)
+        cluster::settle(&self.server, &self.controller, name).await
     }
 
     pub(crate) fn token(claim: &NodeClaim, attempt: u32) -> LaunchToken {
-        LaunchToken {
-            claim: claim.metadata.uid.clone(),
-            attempt,
-        }
+        cluster::token(claim, attempt)
     }
 
     pub(crate) async fn launch(&self, claim: &NodeClaim) -> Result<Launched, CloudError> {
         self.provider.create(claim, &Self::token(claim, 1)).await
     }
 
-    /// A claim of the pool with these requirements.
-    pub(crate) fn claim_for(name: &str, requirements: Value) -> NodeClaim {
-        serde_json::from_value(json!({
-            "metadata": {"name": name, "uid": format!("uid-{name}"), "labels": {"karpenter.sh/nodepool": POOL}},
-            "spec": {
-                "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"},
-                "requirements": requirements,
-                "resources": {"requests": {"cpu": "1"}},
-                // As the API server fills it in.
-                "expireAfter": "720h",
-            },
-        }))
-        .unwrap()
-    }
-
     pub(crate) fn sized(name: &str, size: &str, kind: &str) -> NodeClaim {
-        let one = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
-        Self::claim_for(
-            name,
-            json!([
-                one("node.kubernetes.io/instance-type", size),
-                one("karpenter.sh/capacity-type", kind)
-            ]),
-        )
+        cluster::sized(name, size, kind)
     }
 }
 
@@ -191,16 +141,11 @@ impl Harness for World {
     }
 
     fn claim(&self, name: &str) -> NodeClaim {
-        Self::claim_for(
-            name,
-            json!([{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}]),
-        )
+        cluster::any(name)
     }
 
     fn pool(&self) -> NodePool {
-        let reference = json!({"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"});
-        let spec = json!({"template": {"spec": {"nodeClassRef": reference, "requirements": []}}});
-        serde_json::from_value(json!({"metadata": {"name": POOL}, "spec": spec})).unwrap()
+        cluster::pool()
     }
 
     fn now(&self) -> Timestamp {

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use api::{azure::AKSNodeClass, provider::Provider};
 use arm::{
     Double,
     knob::{Effect, Fault as Cut, Graph, Knob, Plant, PlantKind},
@@ -23,9 +22,11 @@ use serde_json::{Value, json};
 use simulator::ApiServer;
 use tokio::sync::{Mutex, mpsc::Receiver};
 
-use crate::wire::Wire;
+use crate::{
+    cluster::{self, POOL},
+    wire::Wire,
+};
 
-pub(crate) const POOL: &str = "general";
 pub(crate) const PUT_VM: &str = "VirtualMachines_CreateOrUpdate";
 pub(crate) const PUT_NIC: &str = "NetworkInterfaces_CreateOrUpdate";
 /// The client asks four times by itself: what is to stay lost must be lost four times.
@@ -54,18 +55,13 @@ pub(crate) fn environment(double: &Double) -> Environment {
 
 pub(crate) fn settings(double: &Double) -> Settings {
     let setup = double.setup();
-    let mut settings = Settings::default();
-    let azure = &mut settings.azure;
-    setup.cluster.clone_into(&mut azure.cluster_name);
-    "https://c.hcp.example:443".clone_into(&mut azure.cluster_endpoint);
-    "Y2E=".clone_into(&mut azure.cluster_ca_bundle);
-    "abcdef.0123456789abcdef".clone_into(&mut azure.kubelet_bootstrap_token);
-    "ssh-rsa key".clone_into(&mut azure.ssh_public_key);
-    azure.vnet_subnet_id = setup.subnet_id();
-    setup.node_group.clone_into(&mut azure.node_resource_group);
-    setup.subscription.clone_into(&mut azure.subscription_id);
-    setup.region.clone_into(&mut azure.location);
-    settings
+    cluster::settings(|azure| {
+        setup.cluster.clone_into(&mut azure.cluster_name);
+        azure.vnet_subnet_id = setup.subnet_id();
+        setup.node_group.clone_into(&mut azure.node_resource_group);
+        setup.subscription.clone_into(&mut azure.subscription_id);
+        setup.region.clone_into(&mut azure.location);
+    })
 }
 
 /// The provider's client of a double.
@@ -97,11 +93,7 @@ impl World {
     /// A cluster without any class.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let clock = Clock::starting_at("2026-11-17T10:00:00Z".parse().unwrap());
-        let told = clock.clone();
-        let server = ApiServer::new(move || told.now());
-        for definition in api::crds::installation(&[Provider::Azure]) {
-            server.create(serde_json::to_value(definition).unwrap()).unwrap();
-        }
+        let server = cluster::server(&clock);
         let (wire, double) = Wire::start(&clock).await;
         let mut settings = settings(&double);
         change(&mut settings);
@@ -163,63 +155,23 @@ impl World {
 
     /// A class with the schema's defaults, but for what is said otherwise.
     pub(crate) fn create(&self, name: &str, spec: Value) {
-        let mut whole = json!({"osDiskSizeGB": 128, "imageFamily": "Ubuntu"});
-        for (key, value) in spec.as_object().unwrap() {
-            whole[key] = value.clone();
-        }
-        let class = json!({"apiVersion": "karpenter.azure.com/v1beta1", "kind": "AKSNodeClass",
-            "metadata": {"name": name}, "spec": whole});
-        self.server.create(class).unwrap();
+        cluster::create_class(&self.server, name, &spec);
     }
 
-    pub(crate) fn stored(&self, name: &str) -> Value {
-        self.server.get("AKSNodeClass", name).unwrap_or_default()
-    }
-
-    /// Looks until the class is settled: the hash is written beside the status, so the first look may have to give way.
     pub(crate) async fn settle(&self, name: &str) -> Value {
-        for _ in 0..5 {
-            let before = self.stored(name);
-            let class: AKSNodeClass = serde_json::from_value(before.clone()).unwrap();
-            let _ = self.controller.reconcile(&class).await;
-            if self.stored(name) == before {
-                break;
-            }
-        }
-        self.stored(name)
+        cluster::settle(&self.server, &self.controller, name).await
     }
 
     pub(crate) fn token(claim: &NodeClaim) -> LaunchToken {
-        LaunchToken {
-            claim: claim.metadata.uid.clone(),
-            attempt: 1,
-        }
+        cluster::token(claim, 1)
     }
 
     pub(crate) async fn launch(&self, claim: &NodeClaim) -> Result<Launched, CloudError> {
         self.provider.create(claim, &Self::token(claim)).await
     }
 
-    /// A claim of the pool with these requirements.
-    pub(crate) fn claim_for(name: &str, requirements: Value) -> NodeClaim {
-        serde_json::from_value(json!({
-            "metadata": {"name": name, "uid": format!("uid-{name}"), "labels": {"karpenter.sh/nodepool": POOL}},
-            "spec": {
-                "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"},
-                "requirements": requirements,
-                "resources": {"requests": {"cpu": "1"}},
-                // As the API server fills it in.
-                "expireAfter": "720h",
-            },
-        }))
-        .unwrap()
-    }
-
-    /// A claim for one size as one kind of capacity.
     pub(crate) fn sized(name: &str, size: &str, kind: &str) -> NodeClaim {
-        let one = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
-        let kind = one("karpenter.sh/capacity-type", kind);
-        Self::claim_for(name, json!([one("node.kubernetes.io/instance-type", size), kind]))
+        cluster::sized(name, size, kind)
     }
 
     /// The claim as the API server has it, once it is stored there.
@@ -282,16 +234,11 @@ impl Harness for World {
     }
 
     fn claim(&self, name: &str) -> NodeClaim {
-        Self::claim_for(
-            name,
-            json!([{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}]),
-        )
+        cluster::any(name)
     }
 
     fn pool(&self) -> NodePool {
-        let reference = json!({"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"});
-        let spec = json!({"template": {"spec": {"nodeClassRef": reference, "requirements": []}}});
-        serde_json::from_value(json!({"metadata": {"name": POOL}, "spec": spec})).unwrap()
+        cluster::pool()
     }
 
     fn now(&self) -> Timestamp {

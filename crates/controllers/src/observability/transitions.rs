@@ -1,6 +1,14 @@
 //! Which conditions changed between two versions of an object, which finalizers went, and what is said about it.
 
-use api::condition::names::{READY, nodeclaim, nodepool};
+use api::{
+    aws::EC2NodeClass,
+    azure::AKSNodeClass,
+    condition::{
+        ConditionTypes,
+        names::{nodeclaim, nodepool},
+    },
+    node_class::NodeClass as _,
+};
 use jiff::Timestamp;
 use model::object::{
     BriefCondition, CapacityBuffer, Condition, ConditionStatus, List, Metadata, Node, NodeClaim, NodeClass, NodePool,
@@ -104,12 +112,7 @@ impl Conditioned for NodeClaim {
     is_object!(node_claims);
 
     fn typed(&self) -> Vec<&'static str> {
-        vec![
-            READY,
-            nodeclaim::LAUNCHED,
-            nodeclaim::REGISTERED,
-            nodeclaim::INITIALIZED,
-        ]
+        nodeclaim::TYPES.all().collect()
     }
 
     fn seen(&self) -> Vec<Seen> {
@@ -123,7 +126,7 @@ impl Conditioned for NodePool {
     is_object!(node_pools);
 
     fn typed(&self) -> Vec<&'static str> {
-        vec![READY, nodepool::VALIDATION_SUCCEEDED, nodepool::NODE_CLASS_READY]
+        nodepool::TYPES.all().collect()
     }
 
     fn seen(&self) -> Vec<Seen> {
@@ -155,37 +158,6 @@ impl Conditioned for CapacityBuffer {
     }
 }
 
-/// What Ready of an EC2NodeClass follows from.
-const EC2: [&str; 7] = {
-    use api::aws::condition::{
-        AMIS_READY, CAPACITY_RESERVATIONS_READY, INSTANCE_PROFILE_READY, PLACEMENT_GROUP_READY, SECURITY_GROUPS_READY,
-        SUBNETS_READY, VALIDATION_SUCCEEDED,
-    };
-    [
-        AMIS_READY,
-        SUBNETS_READY,
-        SECURITY_GROUPS_READY,
-        INSTANCE_PROFILE_READY,
-        VALIDATION_SUCCEEDED,
-        PLACEMENT_GROUP_READY,
-        CAPACITY_RESERVATIONS_READY,
-    ]
-};
-
-/// What Ready of an AKSNodeClass follows from.
-const AKS: [&str; 5] = {
-    use api::azure::condition::{
-        IMAGES_READY, KUBERNETES_VERSION_READY, LOCAL_DNS_READY, SUBNETS_READY, VALIDATION_SUCCEEDED,
-    };
-    [
-        IMAGES_READY,
-        KUBERNETES_VERSION_READY,
-        SUBNETS_READY,
-        VALIDATION_SUCCEEDED,
-        LOCAL_DNS_READY,
-    ]
-};
-
 /// A node class says itself of which provider it is.
 impl Conditioned for NodeClass {
     const IS_DEPRECATED_FORM_SHOWN: bool = true;
@@ -203,12 +175,12 @@ impl Conditioned for NodeClass {
     }
 
     fn typed(&self) -> Vec<&'static str> {
-        let own: &[&'static str] = match &*self.kind {
-            "EC2NodeClass" => &EC2,
-            "AKSNodeClass" => &AKS,
-            _ => &[],
+        let types = match &*self.kind {
+            EC2NodeClass::KIND => api::aws::condition::TYPES,
+            AKSNodeClass::KIND => api::azure::condition::TYPES,
+            _ => ConditionTypes::ready(&[]),
         };
-        [&[READY], own].concat()
+        types.all().collect()
     }
 
     fn seen(&self) -> Vec<Seen> {

@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use api::azure::AKSNodeClass;
+use api::node_class::NodeClass;
 use http::Method;
-use model::object::{NodeClaim, NodeClassReference, ObjectKey};
+use model::object::{NodeClaim, NodeClassReference, NodePool, ObjectKey};
 use runtime::{
     Api, ApiError, Resource,
     watch::{Belief, Observed, Watched, follow},
@@ -16,20 +16,14 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Group and version of node classes.
-pub(crate) const API_VERSION: &str = "karpenter.azure.com/v1beta1";
-/// Their kind.
-pub(crate) const KIND: &str = "AKSNodeClass";
-
 /// Node classes as they are now.
-pub(crate) struct Objects {
+pub struct Objects<C> {
     api: Api,
-    classes: Mutex<Classes>,
+    classes: Mutex<Classes<C>>,
 }
 
-#[derive(Default)]
-struct Classes {
-    by_name: BTreeMap<String, Arc<AKSNodeClass>>,
+struct Classes<C> {
+    by_name: BTreeMap<String, Arc<C>>,
     are_listed: bool,
 }
 
@@ -38,20 +32,26 @@ struct List<T> {
     items: Vec<T>,
 }
 
-impl Objects {
-    pub(crate) fn new(api: Api) -> Self {
+impl<C: NodeClass> Objects<C> {
+    /// None are known yet.
+    pub fn new(api: Api) -> Self {
+        let classes = Classes {
+            by_name: BTreeMap::new(),
+            are_listed: false,
+        };
         Self {
             api,
-            classes: Mutex::default(),
+            classes: Mutex::new(classes),
         }
     }
 
-    pub(crate) fn api(&self) -> &Api {
+    /// The API server.
+    pub fn api(&self) -> &Api {
         &self.api
     }
 
     /// A class by name. Once classes are watched, nobody is asked.
-    pub(crate) async fn class(&self, name: &str) -> Result<Option<Arc<AKSNodeClass>>, ApiError> {
+    pub async fn class(&self, name: &str) -> Result<Option<Arc<C>>, ApiError> {
         {
             let classes = self.lock();
             if classes.are_listed {
@@ -62,8 +62,8 @@ impl Objects {
     }
 
     /// A class by name, as the server has it.
-    pub(crate) async fn fetch(&self, name: &str) -> Result<Option<Arc<AKSNodeClass>>, ApiError> {
-        let path = item(name);
+    pub(crate) async fn fetch(&self, name: &str) -> Result<Option<Arc<C>>, ApiError> {
+        let path = Self::item(name);
         let bytes = match self.api.call(Method::GET, &path, None, "application/json").await {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
@@ -73,34 +73,34 @@ impl Objects {
             Ok(class) => Ok(Some(Arc::new(class))),
             Err(error) => {
                 // The schema does not admit such an object: it is as good as not there.
-                tracing::error!(AKSNodeClass.name = name, %error, "reading an AKSNodeClass");
+                tracing::error!(kind = C::KIND, name, %error, "reading a node class");
                 Ok(None)
             }
         }
     }
 
     /// All classes that are known.
-    pub(crate) fn classes(&self) -> Vec<Arc<AKSNodeClass>> {
+    pub fn classes(&self) -> Vec<Arc<C>> {
         self.lock().by_name.values().cloned().collect()
     }
 
     /// Follows classes until dropped, and names those that changed.
     pub(crate) async fn follow(&self, changed: UnboundedSender<String>) {
         let watched = Watched {
-            resource: resource(),
-            read: Box::new(|json: &[u8]| serde_json::from_slice::<AKSNodeClass>(json)),
-            key: |class: &AKSNodeClass| ObjectKey::cluster_scoped(&name_of(class)),
+            resource: Self::resource(),
+            read: Box::new(|json: &[u8]| serde_json::from_slice::<C>(json)),
+            key: |class: &C| ObjectKey::cluster_scoped(class.name()),
         };
-        let see = |observed: Observed<AKSNodeClass>| {
+        let see = |observed: Observed<C>| {
             match observed {
                 Observed::Listing => {}
                 Observed::Applied(class) => {
-                    let name = name_of(&class);
+                    let name = class.name().to_owned();
                     self.lock().by_name.insert(name.clone(), Arc::new(class));
                     let _ = changed.send(name);
                 }
                 Observed::Deleted(class) => {
-                    self.lock().by_name.remove(&name_of(&class));
+                    self.lock().by_name.remove(class.name());
                 }
                 Observed::Listed { named, .. } => {
                     let mut classes = self.lock();
@@ -108,8 +108,31 @@ impl Objects {
                     classes.by_name.retain(|name, _| is_named(name));
                     classes.are_listed = true;
                 }
-                Observed::Failed(error) => {
-                    tracing::error!(%error, "watching AKSNodeClasses");
+                Observed::Failed(error) => tracing::error!(kind = C::KIND, %error, "watching node classes"),
+            }
+            Belief::Taken
+        };
+        follow(&self.api, watched, see).await;
+    }
+
+    /// Follows claims until dropped, and names the classes that wait for one that is gone.
+    pub(crate) async fn follow_claims(&self, changed: UnboundedSender<String>) {
+        let watched = Watched {
+            resource: Resource::of::<NodeClaim>(),
+            read: Box::new(|json: &[u8]| serde_json::from_slice::<NodeClaim>(json)),
+            key: |claim: &NodeClaim| claim.metadata.key(),
+        };
+        let see = |observed: Observed<NodeClaim>| {
+            let gone = match observed {
+                Observed::Deleted(claim) => Some(claim),
+                // Some may have gone unseen.
+                Observed::Listed { .. } => None,
+                Observed::Listing | Observed::Applied(_) | Observed::Failed(_) => return Belief::Taken,
+            };
+            for class in self.classes() {
+                let is_meant = |claim: &NodeClaim| Self::refers(claim.spec.node_class_ref.as_ref(), class.name());
+                if class.is_deleting() && gone.as_ref().is_none_or(is_meant) {
+                    let _ = changed.send(class.name().to_owned());
                 }
             }
             Belief::Taken
@@ -118,13 +141,8 @@ impl Objects {
     }
 
     /// Changes a class, or its status; none when it is gone.
-    pub(crate) async fn patch(
-        &self,
-        name: &str,
-        subresource: &str,
-        patch: &Value,
-    ) -> Result<Option<AKSNodeClass>, ApiError> {
-        let path = format!("{}{subresource}", item(name));
+    pub(crate) async fn patch(&self, name: &str, subresource: &str, patch: &Value) -> Result<Option<C>, ApiError> {
+        let path = format!("{}{subresource}", Self::item(name));
         let call = self
             .api
             .call(Method::PATCH, &path, Some(patch), "application/merge-patch+json");
@@ -138,22 +156,29 @@ impl Objects {
     /// The claims that use a class.
     pub(crate) async fn claims_of(&self, class: &str) -> Result<Vec<NodeClaim>, ApiError> {
         let claims: Vec<NodeClaim> = self.list(&Resource::of::<NodeClaim>()).await?;
-        let is_of = |claim: &NodeClaim| refers(claim.spec.node_class_ref.as_ref(), class);
+        let is_of = |claim: &NodeClaim| Self::refers(claim.spec.node_class_ref.as_ref(), class);
         Ok(claims.into_iter().filter(is_of).collect())
     }
 
     /// All claims of our kind of class.
-    pub(crate) async fn claims(&self) -> Result<Vec<NodeClaim>, ApiError> {
+    pub async fn claims(&self) -> Result<Vec<NodeClaim>, ApiError> {
         let claims: Vec<NodeClaim> = self.list(&Resource::of::<NodeClaim>()).await?;
         let is_ours = |claim: &NodeClaim| {
             let class = claim.spec.node_class_ref.as_ref();
-            class.is_some_and(|it| *it.kind == *KIND)
+            class.is_some_and(|it| *it.kind == *C::KIND)
         };
         Ok(claims.into_iter().filter(is_ours).collect())
     }
 
+    /// The pools that use a class.
+    pub async fn pools_of(&self, class: &str) -> Result<Vec<NodePool>, ApiError> {
+        let pools: Vec<NodePool> = self.list(&Resource::of::<NodePool>()).await?;
+        let is_of = |pool: &NodePool| Self::refers(pool.spec.template.spec.node_class_ref.as_ref(), class);
+        Ok(pools.into_iter().filter(is_of).collect())
+    }
+
     /// Everything of a kind.
-    pub(crate) async fn list<T: DeserializeOwned>(&self, resource: &Resource) -> Result<Vec<T>, ApiError> {
+    pub async fn list<T: DeserializeOwned>(&self, resource: &Resource) -> Result<Vec<T>, ApiError> {
         let mut all = Vec::new();
         for page in self.api.pages(resource).await? {
             match serde_json::from_slice::<List<T>>(&page) {
@@ -165,7 +190,7 @@ impl Objects {
     }
 
     /// Writes annotations of a claim; fine when it is gone.
-    pub(crate) async fn annotate_claim(
+    pub async fn annotate_claim(
         &self,
         claim: &NodeClaim,
         annotations: &BTreeMap<&str, String>,
@@ -181,24 +206,20 @@ impl Objects {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Classes> {
+    /// The kind, as the API server is asked for it.
+    pub fn resource() -> Resource {
+        Resource::new(C::API_VERSION, C::KIND)
+    }
+
+    fn item(name: &str) -> String {
+        Self::resource().item(&ObjectKey::cluster_scoped(name))
+    }
+
+    fn refers(reference: Option<&NodeClassReference>, class: &str) -> bool {
+        reference.is_some_and(|it| *it.kind == *C::KIND && *it.name == *class)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Classes<C>> {
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn resource() -> Resource {
-    Resource::new(API_VERSION, KIND)
-}
-
-fn item(name: &str) -> String {
-    resource().item(&ObjectKey::cluster_scoped(name))
-}
-
-/// A class's name.
-pub(crate) fn name_of(class: &AKSNodeClass) -> String {
-    class.metadata.name.clone().unwrap_or_default()
-}
-
-fn refers(reference: Option<&NodeClassReference>, class: &str) -> bool {
-    reference.is_some_and(|it| *it.kind == *KIND && *it.name == *class)
 }

@@ -1,4 +1,4 @@
-//! Answers that are believed for a while, so that Azure is not asked again and again.
+//! Answers that are believed for a while, so that a cloud is not asked again and again.
 
 use std::{
     collections::BTreeMap,
@@ -7,30 +7,34 @@ use std::{
 };
 
 use jiff::Timestamp;
-use runtime::Clock;
+
+use crate::Clock;
 
 /// Answers by question.
-pub(crate) struct Remembered<V> {
+pub struct Remembered<V> {
     clock: Clock,
     answers: Mutex<BTreeMap<String, (Timestamp, V)>>,
 }
 
 impl<V: Clone> Remembered<V> {
-    pub(crate) fn new(clock: Clock) -> Self {
+    /// None yet.
+    pub fn new(clock: Clock) -> Self {
         Self {
             clock,
             answers: Mutex::default(),
         }
     }
 
-    pub(crate) fn get(&self, question: &str) -> Option<V> {
+    /// An answer that is still believed.
+    pub fn get(&self, question: &str) -> Option<V> {
         let now = self.clock.now();
         let answers = self.lock();
         let (until, answer) = answers.get(question)?;
         (*until > now).then(|| answer.clone())
     }
 
-    pub(crate) fn put(&self, question: &str, answer: V, believed: Duration) {
+    /// Believes an answer for so long.
+    pub fn put(&self, question: &str, answer: V, believed: Duration) {
         let now = self.clock.now();
         let until = now.saturating_add(believed).unwrap_or(Timestamp::MAX);
         let mut answers = self.lock();
@@ -38,8 +42,19 @@ impl<V: Clone> Remembered<V> {
         answers.insert(question.to_owned(), (until, answer));
     }
 
-    pub(crate) fn forget(&self, is_meant: impl Fn(&str) -> bool) {
+    /// Forgets answers, by their questions.
+    pub fn forget(&self, is_meant: impl Fn(&str) -> bool) {
         self.lock().retain(|question, _| !is_meant(question));
+    }
+
+    /// All that are still believed, with their questions.
+    pub fn all(&self) -> Vec<(String, V)> {
+        let now = self.clock.now();
+        let answers = self.lock();
+        let fresh = answers.iter().filter(|(_, (until, _))| *until > now);
+        fresh
+            .map(|(question, (_, answer))| (question.clone(), answer.clone()))
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Timestamp, V)>> {
@@ -65,6 +80,6 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(known.get("a"), None);
         known.forget(|question| question == "b");
-        assert_eq!(known.get("b"), None);
+        assert_eq!(known.all(), []);
     }
 }
