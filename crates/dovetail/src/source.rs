@@ -7,6 +7,7 @@ mod dump;
 mod envelope;
 mod live;
 mod offers;
+mod prices;
 pub(crate) mod time;
 
 use std::{path::PathBuf, time::Duration};
@@ -33,6 +34,10 @@ pub(crate) struct SourceArgs {
     /// The region whose prices count; otherwise the one of the nodes.
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Prices instead of those that come with the catalogue: what `aws ec2 describe-spot-price-history` or Azure's retail
+    /// prices print, or lines of instance_type,capacity_type,zone,usd_per_hour.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// What was bought in advance: savings plans and reservations, as docs/commitments.md has them.
     #[arg(long, value_name = "FILE")]
     pub(crate) commitments: Option<PathBuf>,
@@ -208,7 +213,14 @@ fn completed(args: &SourceArgs, raw: &Snapshot, origin: &Origin) -> Result<(Snap
     if raw.objects().node_pools.is_empty() {
         return Err(no_node_pools(origin.name(), raw.objects().len()));
     }
-    let offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
+    let mut offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
+    if let Some(file) = &args.prices {
+        let (catalog, told, of) = prices::applied(file, offers.catalog.as_ref().unwrap_or(raw.catalog()))?;
+        offers.catalog = Some(catalog);
+        offers.assumed.push(told);
+        // Of the day of the newest of them; the day of those that come with the program no longer says anything.
+        offers.prices_of = of;
+    }
     let snapshot = match &offers.catalog {
         None => raw.clone(),
         Some(catalog) => rebuilt(raw, raw.title().clone(), Some(catalog.clone())),
