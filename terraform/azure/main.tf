@@ -16,6 +16,7 @@ locals {
 
   # Images of shared galleries are found by AKS's list of them.
   uses_galleries = lookup(var.controller_environment, "USE_SIG", "") == "true"
+  uses_machines  = lookup(var.controller_environment, "AKS_MACHINES_POOL_NAME", "") != ""
 
   tags = merge({ Environment = var.environment }, var.resource_tag)
 }

@@ -101,6 +101,58 @@ const price = {
   PriceError: { type: "object", properties: { Error: { type: "object", properties: { Code: text, Message: text } } }, required: ["Error"] },
 };
 
+// Not published as a schema of Azure's: what the reference's client of the node bootstrapping service sends and reads, field
+// by field, and closed, so that a misspelt one is found.
+const int = { type: "integer", format: "int32" };
+const bool = { type: "boolean" };
+const texts = { type: "array", items: text };
+const closed = (properties, required = []) => ({ type: "object", properties, required, additionalProperties: false });
+const named = (names, schema) => Object.fromEntries(names.map((name) => [name, schema]));
+const sysctls = [
+  "netCoreSomaxconn", "netCoreNetdevMaxBacklog", "netCoreRmemDefault", "netCoreRmemMax", "netCoreWmemDefault", "netCoreWmemMax",
+  "netCoreOptmemMax", "netIpv4TcpMaxSynBacklog", "netIpv4TcpMaxTwBuckets", "netIpv4TcpFinTimeout", "netIpv4TcpKeepaliveTime",
+  "netIpv4TcpKeepaliveProbes", "netIpv4TcpkeepaliveIntvl", "netIpv4NeighDefaultGcThresh1", "netIpv4NeighDefaultGcThresh2",
+  "netIpv4NeighDefaultGcThresh3", "netNetfilterNfConntrackMax", "netNetfilterNfConntrackBuckets", "fsInotifyMaxUserWatches",
+  "fsFileMax", "fsAioMaxNr", "fsNrOpen", "kernelThreadsMax", "vmMaxMapCount", "vmSwappiness", "vmVfsCachePressure",
+];
+const bootstrapping = {
+  ProvisionValues: closed({ provisionProfile: { $ref: "ProvisionProfile" }, provisionHelperValues: closed(named(["skuCPU", "skuMemory"], { type: "number" }), ["skuCPU", "skuMemory"]) }, ["provisionProfile", "provisionHelperValues"]),
+  ProvisionProfile: closed(
+    {
+      ...named(["name", "vmSize", "storageProfile", "distro", "orchestratorVersion", "vnetSubnetID", "architecture", "messageOfTheDay"], text),
+      ...named(["osType", "osSku", "kubeletDiskType", "mode", "gpuInstanceProfile", "workloadRuntime", "maxPods"], int),
+      ...named(["vnetCidrs", "nodeInitializationTaints", "nodeTaints"], texts),
+      customNodeLabels: { type: "object", additionalProperties: text },
+      enableFIPS: bool,
+      customKubeletConfig: closed({
+        ...named(["cpuManagerPolicy", "cpuCfsQuotaPeriod", "topologyManagerPolicy", "seccompDefault"], text),
+        ...named(["imageGcHighThreshold", "imageGcLowThreshold", "containerLogMaxSizeMB", "containerLogMaxFiles", "podMaxPids", "cpuReserved", "memoryReserved"], int),
+        ...named(["cpuCfsQuota", "failSwapOn"], bool),
+        allowedUnsafeSysctls: texts,
+      }),
+      customLinuxOSConfig: closed({
+        sysctls: closed({ ...named(sysctls, int), netIpv4TcpTwReuse: bool, netIpv4IpLocalPortRange: text }),
+        transparentHugePageEnabled: text,
+        transparentHugePageDefrag: text,
+        swapFileSizeMB: int,
+        ulimits: closed(named(["noFile", "maxLockedMemory"], text)),
+      }),
+      agentPoolWindowsProfile: closed({ disableOutboundNat: bool, containerdPackage: text, enableNextGenNetworking: bool }),
+      securityProfile: closed({ sshAccess: int, enableVTPM: bool, enableSecureBoot: bool }),
+      gpuProfile: closed({ installGPUDriver: bool, driverType: int }),
+      artifactStreamingProfile: closed({ enabled: bool }),
+      localDNSProfile: closed({ mode: text, vnetDNSOverrides: { type: "object", additionalProperties: { $ref: "DnsOverride" } }, kubeDNSOverrides: { type: "object", additionalProperties: { $ref: "DnsOverride" } } }),
+    },
+    ["name", "vmSize", "osType", "osSku", "storageProfile", "distro", "orchestratorVersion", "vnetCidrs", "vnetSubnetID", "mode", "architecture", "maxPods"],
+  ),
+  DnsOverride: closed({
+    ...named(["queryLogging", "protocol", "forwardDestination", "forwardPolicy", "serveStale"], text),
+    ...named(["maxConcurrent", "cacheDurationInSeconds", "serveStaleDurationInSeconds"], int),
+  }),
+  NodeBootstrapping: closed({ customData: text, cse: text, osImageConfig: { type: "object" }, sigImageConfig: { type: "object" } }, ["customData", "cse", "osImageConfig", "sigImageConfig"]),
+  BootstrappingError: { type: "object", properties: { code: text, message: text }, required: ["code", "message"] },
+};
+
 // The answer of a status URL, as the ARM resource provider contract has it.
 const asynchronous = {
   Status: {
@@ -123,6 +175,7 @@ const sets = {
   "aks-2026-01": aks("2026-01-02-preview"),
   "aks-2026-05": aks("2026-05-02-preview"),
   price,
+  bootstrapping,
   asynchronous,
 };
 
@@ -133,7 +186,7 @@ const POOLS = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Mi
 
 // What a caller must be allowed to do; by the rules of Azure's names, and none for what is public or only filtered.
 function action(id, method, path) {
-  if (["Resources", "RetailPrices_List"].includes(id)) return "";
+  if (["Resources", "RetailPrices_List", "NodeBootstrapping_Get"].includes(id)) return "";
   if (id.startsWith("Operations_")) return "{namespace}/locations/operations/read";
   if (id === "Subscriptions_ListLocations") return "Microsoft.Resources/subscriptions/locations/read";
   const parts = path.split("/providers/").pop().split("/");
@@ -190,6 +243,7 @@ const operations = [
   call("Subscriptions_ListLocations", "GET", "/subscriptions/{subscription}/locations", "subscriptions", ["2022-12-01", "2021-01-01"], { 200: "LocationListResult" }, { optional: ["includeExtendedLocations"] }),
   ...machines("aks-2026-01", "2026-01-02-preview"),
   ...machines("aks-2026-05", "2026-05-02-preview"),
+  call("NodeBootstrapping_Get", "GET", "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.ContainerService/managedclusters/{cluster}/nodeBootstrapping", "bootstrapping", [""], { 200: "NodeBootstrapping" }, { error: "BootstrappingError", body: "ProvisionValues" }),
   call("RetailPrices_List", "GET", "/api/retail/prices", "price", ["2023-01-01-preview"], { 200: "PricePage" }, { error: "PriceError", optional: ["$filter", "$skip", "currencyCode"], open: true }),
   call("Operations_Status", "GET", "/subscriptions/{subscription}/providers/{namespace}/locations/{location}/operations/{operation}", "asynchronous", ["2025-04-01", "2022-01-01", "2025-01-02", "2026-01-02-preview", "2026-05-02-preview"], { 200: "Status" }, { optional: ["t"] }),
   call("Operations_Result", "GET", "/subscriptions/{subscription}/providers/{namespace}/locations/{location}/operationResults/{operation}", "asynchronous", ["2025-04-01", "2022-01-01", "2025-01-02", "2026-01-02-preview", "2026-05-02-preview"], { 200: null, 202: null, 204: null }, { optional: ["t"] }),

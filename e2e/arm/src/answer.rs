@@ -92,7 +92,7 @@ impl Refusal {
     /// The answer; the shape depends on whose error it is.
     pub(crate) fn answer(&self, shape: &str) -> Answer {
         let body = match shape {
-            "FlatError" => self.error(),
+            "FlatError" | "BootstrappingError" => self.error(),
             "PriceError" => json!({"Error": {"Code": self.code, "Message": self.message}}),
             _ => json!({"error": self.error()}),
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::schema::{Definitions, Side};
 
 const OPERATIONS: &str = include_str!("../schemas/operations.json");
-const SETS: [(&str, &str); 11] = [
+const SETS: [(&str, &str); 12] = [
     ("compute", include_str!("../schemas/compute.json")),
     ("disk", include_str!("../schemas/disk.json")),
     ("network", include_str!("../schemas/network.json")),
@@ -20,6 +20,7 @@ const SETS: [(&str, &str); 11] = [
     ("aks-2026-01", include_str!("../schemas/aks-2026-01.json")),
     ("aks-2026-05", include_str!("../schemas/aks-2026-05.json")),
     ("price", include_str!("../schemas/price.json")),
+    ("bootstrapping", include_str!("../schemas/bootstrapping.json")),
     ("asynchronous", include_str!("../schemas/asynchronous.json")),
 ];
 
@@ -119,7 +120,8 @@ impl Contract {
             });
         }
         let mut of_method = of_path.into_iter().filter(|found| found.operation.method == method);
-        let version = query.get("api-version");
+        // The node bootstrapping service has no versions.
+        let version = query.get("api-version").map_or("", String::as_str);
         let Some(first) = of_method.next() else {
             return Err(Unknown {
                 status: 405,
@@ -127,15 +129,15 @@ impl Contract {
                 message: format!("{path} does not take {method}"),
             });
         };
-        let Some(version) = version else {
+        let mut candidates = std::iter::once(first).chain(of_method);
+        let found = candidates.find(|found| found.operation.versions.iter().any(|known| known == version));
+        if found.is_none() && version.is_empty() {
             return Err(Unknown {
                 status: 400,
                 code: "MissingApiVersionParameter",
                 message: "The api-version query parameter (?api-version=) is required for all requests.".to_owned(),
             });
-        };
-        let mut candidates = std::iter::once(first).chain(of_method);
-        let found = candidates.find(|found| found.operation.versions.iter().any(|known| known == version));
+        }
         found.ok_or_else(|| Unknown {
             status: 400,
             code: "InvalidResourceType",

@@ -348,6 +348,8 @@ pub enum PlantKind {
     Nic,
     /// A disk that nothing uses.
     Disk,
+    /// A machine of the agent pool, with its virtual machine.
+    Machine,
 }
 
 /// How many items a page has.

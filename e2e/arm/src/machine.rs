@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,14 +51,20 @@ struct BatchMachine {
 }
 
 impl World {
-    fn check_pool(&self, asked: &Asked<'_>) -> Result<(), Refusal> {
-        let (cluster, pool) = (asked.name("cluster"), asked.name("pool"));
+    fn check_cluster(&self, asked: &Asked<'_>) -> Result<(), Refusal> {
+        let cluster = asked.name("cluster");
         if !asked.name("group").eq_ignore_ascii_case(&self.setup.cluster_group)
             || !cluster.eq_ignore_ascii_case(&self.setup.cluster)
         {
             let kind = "Microsoft.ContainerService/managedClusters";
             return Err(Refusal::not_found(kind, cluster, asked.name("group")));
         }
+        Ok(())
+    }
+
+    fn check_pool(&self, asked: &Asked<'_>) -> Result<(), Refusal> {
+        self.check_cluster(asked)?;
+        let pool = asked.name("pool");
         if pool != self.setup.pool {
             let message = format!("The agent pool {pool} is not found in the cluster.");
             return Err(Refusal::new(404, "NotFound", message));
@@ -128,7 +135,7 @@ impl World {
             return Err(Refusal::bad("VMSizeNotSupported", message));
         };
         let doom = self.allocate(&wish)?.or_else(|| asked.doom.clone());
-        let machine = self.make_machine(asked, name, body, wish);
+        let machine = self.make_machine(name, body, wish, asked.now);
         let answer = Answer::new(201, self.machine_json(&machine));
         self.machines.insert(name.to_owned(), machine);
         Ok(self.begin(asked, End::MachineReady(name.to_owned()), doom, answer))
@@ -150,7 +157,33 @@ impl World {
         self.begin(asked, End::MachineReady(name.to_owned()), None, answer)
     }
 
-    fn make_machine(&mut self, asked: &Asked<'_>, name: &str, body: Value, wish: Wish) -> Machine {
+    /// A machine of somebody else in the pool.
+    pub(crate) fn plant_machine(&mut self, name: &str, tags: &Value, now: Timestamp) {
+        let body = json!({"properties": {"hardware": {"vmSize": "Standard_D4s_v5"}, "tags": tags}});
+        let wish = Wish::of(&body);
+        let mut machine = self.make_machine(name, body, wish, now);
+        machine.stage = Stage::Succeeded;
+        self.vm_ready(&machine.vm.clone(), false);
+        self.machines.insert(name.to_owned(), machine);
+    }
+
+    /// How a node boots. The token is not the service's to know.
+    pub(crate) fn node_bootstrapping(&self, asked: &Asked<'_>) -> Result<Answer, Refusal> {
+        self.check_cluster(asked)?;
+        let profile = &asked.body["provisionProfile"];
+        let text = format!(
+            "#cloud-config {} {} token={{{{.TokenID}}}}.{{{{.TokenSecret}}}}",
+            profile["distro"].as_str().unwrap_or_default(),
+            profile["vmSize"].as_str().unwrap_or_default(),
+        );
+        Ok(Answer::ok(json!({
+            "customData": STANDARD.encode(text),
+            "cse": "/opt/azure/containers/provision.sh {{.TokenID}}.{{.TokenSecret}}",
+            "osImageConfig": {}, "sigImageConfig": {},
+        })))
+    }
+
+    fn make_machine(&mut self, name: &str, body: Value, wish: Wish, now: Timestamp) -> Machine {
         let version = self.next();
         let vm_name = format!("aks-{}-{name}-{version:08}-vm", self.setup.pool);
         let group = self.setup.node_group.clone();
@@ -164,7 +197,7 @@ impl World {
             wish,
             stage: Stage::Creating,
             is_deallocated: false,
-            created: asked.now,
+            created: now,
             guid: self.guid(),
             is_machine: true,
             puts: 1,
@@ -176,7 +209,7 @@ impl World {
             stage: Stage::Creating,
             vm: key,
             vm_id,
-            created: asked.now,
+            created: now,
             failure: None,
             drift: ("Synced".to_owned(), String::new()),
             version,

@@ -31,6 +31,7 @@ impl World {
             PlantKind::Nic => self.plant_nic(&plant.name, &tags, None),
             PlantKind::Disk => self.plant_disk(&plant.name, &tags, None, now),
             PlantKind::Vm => self.plant_vm(&plant.name, &tags, now),
+            PlantKind::Machine => self.plant_machine(&plant.name, &tags, now),
         }
     }
 

@@ -137,6 +137,7 @@ impl World {
             "Machines_List" => self.list_machines(asked),
             "AgentPools_DeleteMachines" => self.delete_machines(asked),
             "AgentPools_Get" => self.get_pool(asked),
+            "NodeBootstrapping_Get" => self.node_bootstrapping(asked),
             _ => self.read(asked, &group),
         }
     }

@@ -256,3 +256,15 @@ pub(crate) fn machine_body(size: &str) -> Value {
         },
     })
 }
+
+/// What the node bootstrapping service is told.
+pub(crate) fn provision_values() -> Value {
+    json!({
+        "provisionProfile": {
+            "name": "", "vmSize": "Standard_D4s_v5", "osType": 2, "osSku": 1, "storageProfile": "ManagedDisks",
+            "distro": "aks-ubuntu-containerd-22.04-gen2", "orchestratorVersion": "1.33.0", "vnetCidrs": [],
+            "vnetSubnetID": "/subnet", "mode": 2, "architecture": "x64", "maxPods": 250, "customNodeLabels": {"a": "b"},
+        },
+        "provisionHelperValues": {"skuCPU": 4, "skuMemory": 16},
+    })
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arm::knob::{Grant, Knob, Role};
 use serde_json::{Value, json};
 
-use crate::client::{AKS, Azure, COMPUTE, NETWORK, machine_body, tags};
+use crate::client::{AKS, Azure, COMPUTE, NETWORK, machine_body, provision_values, tags};
 
 /// Every operation once, with success.
 async fn visit(azure: &Azure) {
@@ -106,6 +106,8 @@ async fn visit_lists(azure: &Azure) {
 }
 
 async fn visit_machines(azure: &Azure) {
+    let service = azure.in_pool("").split("/agentPools/").next().unwrap().to_owned() + "/nodeBootstrapping";
+    azure.call("GET", &service, Some(&provision_values())).await;
     for version in [AKS, "2026-05-02-preview"] {
         let at = |rest: &str| azure.in_pool(rest).replace(AKS, version);
         azure.put(&at("/machines/m1"), &machine_body("Standard_D4s_v5")).await;
@@ -148,6 +150,10 @@ fn grants(azure: &Azure) -> Vec<Grant> {
             "region" | "node-images" => vec![subscription.clone()],
             "identity" => vec![azure.identity("kubelet")],
             "encryption" => vec![setup.encryption_set_id()],
+            "machines" => vec![format!(
+                "{subscription}/resourceGroups/{}/providers/Microsoft.ContainerService/managedClusters/{}",
+                setup.cluster_group, setup.cluster
+            )],
             other => unreachable!("no scope for the role {other}"),
         };
         let actions: Vec<String> = serde_json::from_value(role["actions"].clone()).unwrap();
