@@ -15,6 +15,6 @@ pub mod wire;
 pub use client::{Arm, ArmParts};
 pub use credential::{Credential, ManagedIdentity, SharedGallery, StaticToken, Token, WorkloadIdentity, credential};
 pub use environment::{Environment, EnvironmentError};
-pub use failure::Failure;
+pub use failure::{Detail, Failure};
 pub use operation::Operation;
 pub use transport::{HyperTransport, Transport, TransportError};

@@ -1,7 +1,7 @@
 //! Is a claim's machine still what its node class asks for?
 
 use api::{
-    annotations::azure::{AKSNODECLASS_HASH, AKSNODECLASS_HASH_VERSION},
+    annotations::azure::{AKS_MACHINE_RESOURCE_ID, AKSNODECLASS_HASH, AKSNODECLASS_HASH_VERSION},
     azure::AKSNodeClass,
     labels::{NODEPOOL, azure::AKS_KUBELET_IDENTITY_CLIENT_ID},
 };
@@ -11,7 +11,7 @@ use model::object::NodeClaim;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-use crate::reads::ReadSide;
+use crate::{launch::node_image_version, reads::ReadSide};
 
 /// As much of a Node as drift asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -53,15 +53,40 @@ pub(crate) async fn drift(
         return Ok(Some("NodeClassDrift".to_owned()));
     }
     let node = node_of(claim, read).await?;
+    let node = node.filter(|node| node.metadata.deletion_timestamp.is_none());
+    let of_aks = claim.metadata.annotations.get(AKS_MACHINE_RESOURCE_ID).map(|id| &**id);
     let identity = &read.settings.azure.kubelet_identity_client_id;
-    let reason = match node.filter(|node| node.metadata.deletion_timestamp.is_none()) {
-        Some(node) => node_drift(&node, class, identity),
-        None => None,
-    };
+    let reason = node.and_then(|node| {
+        let version = version_drift(&node, class);
+        // What identity its nodes have is AKS's own affair.
+        version.or_else(|| of_aks.is_none().then(|| identity_drift(&node, identity)).flatten())
+    });
     if reason.is_some() {
         return Ok(reason.map(str::to_owned));
     }
-    Ok(image_drift(claim, class)?.map(str::to_owned))
+    let reason = match image_drift(claim, class, of_aks.is_some())? {
+        Some(reason) => Some(reason),
+        None => aks_drift(of_aks, read).await?,
+    };
+    Ok(reason.map(str::to_owned))
+}
+
+/// Whether AKS would make a machine anew, because the cluster is another than when it was made.
+async fn aks_drift(machine: Option<&str>, read: &ReadSide) -> Result<Option<&'static str>, CloudError> {
+    let (Some(id), Some(pool)) = (machine, &read.pool) else {
+        return Ok(None);
+    };
+    let name = id.rsplit('/').next().unwrap_or_default();
+    match read.arm.aks_machine(pool, name).await {
+        Ok(machine) => Ok(action_drift(&machine.properties.status.drift_action)),
+        Err(failure) if failure.is_not_found() => Err(CloudError::NotFound(format!("AKS machine {name} not found"))),
+        Err(failure) => Err(failure.into_cloud("getting AKS machine")),
+    }
+}
+
+/// An action that nobody knows yet is covered by making the machine anew.
+fn action_drift(action: &str) -> Option<&'static str> {
+    (!matches!(action, "" | "Synced")).then_some("ClusterConfigDrift")
 }
 
 async fn node_of(claim: &NodeClaim, read: &ReadSide) -> Result<Option<NodeFacts>, CloudError> {
@@ -94,14 +119,16 @@ fn is_hash_other(claim: &NodeClaim, class: &AKSNodeClass) -> bool {
     }
 }
 
-/// A version that is not known yet says nothing; nor does a node of a time when the identity was no label.
-fn node_drift(node: &NodeFacts, class: &AKSNodeClass, identity: &str) -> Option<&'static str> {
+/// A version that is not known yet says nothing.
+fn version_drift(node: &NodeFacts, class: &AKSNodeClass) -> Option<&'static str> {
     let runs = node.status.node_info.kubelet_version.as_str();
     let runs = runs.strip_prefix('v').unwrap_or(runs);
-    match class.kubernetes_version() {
-        Ok(wanted) if wanted != runs => return Some("K8sVersionDrift"),
-        _ => {}
-    }
+    let wanted = class.kubernetes_version().ok()?;
+    (wanted != runs).then_some("K8sVersionDrift")
+}
+
+/// A node of a time when the identity was no label says nothing.
+fn identity_drift(node: &NodeFacts, identity: &str) -> Option<&'static str> {
     let has = node
         .metadata
         .labels
@@ -110,7 +137,8 @@ fn node_drift(node: &NodeFacts, class: &AKSNodeClass, identity: &str) -> Option<
     has.filter(|it| *it != identity).map(|_| "KubeletIdentityDrift")
 }
 
-fn image_drift(claim: &NodeClaim, class: &AKSNodeClass) -> Result<Option<&'static str>, CloudError> {
+/// AKS names an image by its gallery, definition and version.
+fn image_drift(claim: &NodeClaim, class: &AKSNodeClass, is_of_aks: bool) -> Result<Option<&'static str>, CloudError> {
     let Ok(images) = class.images() else {
         return Ok(None);
     };
@@ -123,7 +151,12 @@ fn image_drift(claim: &NodeClaim, class: &AKSNodeClass) -> Result<Option<&'stati
     if has.is_empty() {
         return Err(CloudError::Other("no image ID found in nodeClaim status".to_owned()));
     }
-    let is_known = images.iter().any(|image| *image.id == **has);
+    let is_known = images.iter().any(|image| {
+        if is_of_aks {
+            return node_image_version(&image.id).is_ok_and(|version| *version == **has);
+        }
+        *image.id == **has
+    });
     Ok((!is_known).then_some("ImageDrift"))
 }
 
@@ -178,31 +211,52 @@ mod tests {
     #[test]
     fn a_node_drifts_with_its_version_and_its_identity() {
         let class = class(json!({}));
-        assert_eq!(node_drift(&node("v1.34.1", "id"), &class, "id"), None);
+        assert_eq!(version_drift(&node("v1.34.1", "id"), &class), None);
+        assert_eq!(version_drift(&node("v1.33.0", "id"), &class), Some("K8sVersionDrift"));
+        assert_eq!(identity_drift(&node("v1.34.1", "id"), "id"), None);
         assert_eq!(
-            node_drift(&node("v1.33.0", "id"), &class, "id"),
-            Some("K8sVersionDrift")
-        );
-        assert_eq!(
-            node_drift(&node("v1.34.1", "old"), &class, "new"),
+            identity_drift(&node("v1.34.1", "old"), "new"),
             Some("KubeletIdentityDrift")
         );
-        assert_eq!(node_drift(&node("v1.34.1", ""), &class, "new"), None);
+        assert_eq!(identity_drift(&node("v1.34.1", ""), "new"), None);
     }
 
     #[test]
     fn a_version_or_images_that_are_not_ready_drift_nothing() {
         let mut class = class(json!({}));
         class.metadata.generation = Some(2);
-        assert_eq!(node_drift(&node("v1.33.0", "id"), &class, "id"), None);
-        assert_eq!(image_drift(&claim(json!({}), "/i/0"), &class), Ok(None));
+        assert_eq!(version_drift(&node("v1.33.0", "id"), &class), None);
+        assert_eq!(image_drift(&claim(json!({}), "/i/0"), &class, false), Ok(None));
     }
 
     #[test]
     fn a_machine_drifts_when_its_image_is_no_longer_listed() {
         let class = class(json!({}));
-        assert_eq!(image_drift(&claim(json!({}), "/i/1"), &class), Ok(None));
-        assert_eq!(image_drift(&claim(json!({}), "/i/0"), &class), Ok(Some("ImageDrift")));
-        assert!(image_drift(&claim(json!({}), ""), &class).is_err());
+        assert_eq!(image_drift(&claim(json!({}), "/i/1"), &class, false), Ok(None));
+        assert_eq!(
+            image_drift(&claim(json!({}), "/i/0"), &class, false),
+            Ok(Some("ImageDrift"))
+        );
+        assert!(image_drift(&claim(json!({}), ""), &class, false).is_err());
+    }
+
+    #[test]
+    fn a_machine_of_aks_drifts_when_its_node_image_version_is_no_longer_listed() {
+        let mut class = class(json!({}));
+        let id = "/subscriptions/s/resourceGroups/AKS-Ubuntu/providers/Microsoft.Compute/galleries/AKSUbuntu/images/2204gen2containerd/versions/2022.10.03";
+        if let Some(image) = class.status.as_mut().and_then(|it| it.images.first_mut()) {
+            id.clone_into(&mut image.id);
+        }
+        let drift = |image: &str| image_drift(&claim(json!({}), image), &class, true);
+        assert_eq!(drift("AKSUbuntu-2204gen2containerd-2022.10.03"), Ok(None));
+        assert_eq!(drift("AKSUbuntu-2204gen2containerd-2022.10.02"), Ok(Some("ImageDrift")));
+    }
+
+    #[test]
+    fn whatever_aks_would_do_about_a_machine_is_drift_but_nothing() {
+        assert_eq!(action_drift(""), None);
+        assert_eq!(action_drift("Synced"), None);
+        assert_eq!(action_drift("Recreate"), Some("ClusterConfigDrift"));
+        assert_eq!(action_drift("Reimage"), Some("ClusterConfigDrift"));
     }
 }

@@ -26,15 +26,84 @@ pub(crate) fn name_of_launch(claim: &NodeClaim, token: &LaunchToken) -> String {
 
 /// The names that machines of a claim may have, the latest first.
 pub(crate) fn names_of_claim(claim: &NodeClaim) -> Vec<String> {
+    attempts(claim)
+        .map(|attempt| machine_name(&claim.metadata.name, attempt))
+        .collect()
+}
+
+/// The launches of a claim, the latest first.
+fn attempts(claim: &NodeClaim) -> impl Iterator<Item = u32> {
     let attempts = claim.metadata.annotations.get(ATTEMPT);
     let attempts = attempts
         .and_then(|text| text.parse::<u32>().ok())
         .unwrap_or(1)
         .clamp(1, MOST_ATTEMPTS);
-    (1..=attempts)
-        .rev()
-        .map(|attempt| machine_name(&claim.metadata.name, attempt))
+    (1..=attempts).rev()
+}
+
+/// The longest name that AKS lets a machine of a pool have, but for what it adds itself.
+const LONGEST_AKS_NAME: usize = 34;
+/// How many characters stand for the part of a name that is too long.
+const HASHED: usize = 6;
+
+/// The name of the machine of an agent pool that a launch makes: the claim's, shortened as upstream does, so that a
+/// cluster that comes from it finds its machines again. Another launch of the claim has another.
+pub(crate) fn aks_machine_name(claim: &str, attempt: u32) -> String {
+    match attempt {
+        0 | 1 => shortened(claim, LONGEST_AKS_NAME),
+        later => {
+            let tail = format!("-{later}");
+            shortened(claim, LONGEST_AKS_NAME - tail.len()) + &tail
+        }
+    }
+}
+
+/// A name no longer than so many characters: what is too long before the last dash becomes a hash.
+fn shortened(name: &str, longest: usize) -> String {
+    if name.len() <= longest {
+        return name.to_owned();
+    }
+    let (prefix, suffix) = name.rsplit_once('-').unwrap_or((name, ""));
+    let suffix = if suffix.is_empty() {
+        String::new()
+    } else {
+        format!("-{suffix}")
+    };
+    let kept = longest.saturating_sub(suffix.len() + HASHED);
+    let (kept, rest) = prefix.split_at_checked(kept).unwrap_or((prefix, ""));
+    let mut hash = api::hash::string(rest);
+    let mut digits = Vec::new();
+    for _ in 0..HASHED {
+        digits.push(char::from_digit(u32::try_from(hash % 36).unwrap_or_default(), 36).unwrap_or('0'));
+        hash /= 36;
+    }
+    format!("{kept}{}{suffix}", digits.iter().rev().collect::<String>())
+}
+
+/// The names that machines of a claim in an agent pool may have, the latest first.
+pub(crate) fn aks_names_of_claim(claim: &NodeClaim) -> Vec<String> {
+    attempts(claim)
+        .map(|attempt| aks_machine_name(&claim.metadata.name, attempt))
         .collect()
+}
+
+/// The machine of an agent pool that a virtual machine of AKS belongs to: `aks-POOL-MACHINE-NNNNNNNN-vm`.
+pub(crate) fn aks_machine_of_vm<'a>(pool: &str, vm: &'a str) -> Option<&'a str> {
+    let rest = vm.strip_prefix(PREFIX)?.strip_prefix(pool)?.strip_prefix('-')?;
+    let (machine, _) = rest.strip_suffix("-vm")?.rsplit_once('-')?;
+    (!machine.is_empty()).then_some(machine)
+}
+
+/// The provider ID of the virtual machine with this ARM id.
+pub(crate) fn provider_id_of_vm(id: &str) -> String {
+    let mut parts: Vec<String> = id.split('/').map(str::to_owned).collect();
+    let group = parts
+        .iter()
+        .position(|part| part.eq_ignore_ascii_case("resourceGroups"));
+    if let Some(name) = group.and_then(|at| parts.get_mut(at + 1)) {
+        *name = name.to_lowercase();
+    }
+    format!("azure://{}", parts.join("/"))
 }
 
 /// The provider ID of a machine. The kubelet's cloud code writes the resource group in lower case.
@@ -165,6 +234,75 @@ mod tests {
         assert_eq!(names_of_claim(&claim), ["aks-general-x"]);
         claim.metadata.annotations = model::object::Map::from_pairs(vec![(ATTEMPT.into(), "2".into())]);
         assert_eq!(names_of_claim(&claim), ["aks-general-x-2", "aks-general-x"]);
+    }
+
+    #[test]
+    fn a_name_that_fits_is_kept_and_a_longer_one_keeps_its_ends() {
+        for name in ["default-a1b2c", "d-a1b2c", "123456789-123456789-12345678-a1b2c"] {
+            assert_eq!(aks_machine_name(name, 1), name);
+        }
+        let long = aks_machine_name("123456789-123456789-123456789-a1b2c", 1);
+        let other = aks_machine_name("123456789-123456789-12345678X-a1b2c", 1);
+        assert_eq!(long.len(), 34);
+        assert!(
+            long.starts_with("123456789-123456789-12") && long.ends_with("-a1b2c"),
+            "{long}"
+        );
+        assert_ne!(long, other);
+        assert_eq!(long, aks_machine_name("123456789-123456789-123456789-a1b2c", 1));
+        let whole = "extremely-long-nodepool-name-that-definitely-exceeds-limits-xyz7890";
+        assert!(aks_machine_name(whole, 1).ends_with("-xyz7890"));
+        let odd = aks_machine_name("a-a-a-a-a-a-a-a-a-a-a-a-a-a-a--a1b2c", 1);
+        assert!(odd.len() == 34 && odd.starts_with("a-a-a-a-a-a-a-a-a-a-a-") && odd.ends_with("-a1b2c"));
+    }
+
+    #[test]
+    fn the_middle_of_a_long_name_is_upstreams_hash_of_what_is_cut_off() {
+        // FNV-1 of 64 bits over "3456789", as the last six digits of base 36.
+        let hash = "3456789".bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+        });
+        let mut rest = hash % 36_u64.pow(6);
+        let mut digits = String::new();
+        while digits.len() < 6 {
+            digits.insert(0, char::from_digit(u32::try_from(rest % 36).unwrap(), 36).unwrap());
+            rest /= 36;
+        }
+        let name = aks_machine_name("123456789-123456789-123456789-a1b2c", 1);
+        assert_eq!(name, format!("123456789-123456789-12{digits}-a1b2c"));
+    }
+
+    #[test]
+    fn another_launch_of_a_claim_has_another_machine_whose_name_fits_too() {
+        assert_eq!(aks_machine_name("default-a1b2c", 2), "default-a1b2c-2");
+        let long = "extremely-long-nodepool-name-that-definitely-exceeds-limits-xyz78";
+        let second = aks_machine_name(long, 2);
+        assert!(second.len() == 34 && second.ends_with("-xyz78-2"), "{second}");
+        assert_ne!(aks_machine_name(long, 1), second);
+    }
+
+    #[test]
+    fn a_virtual_machine_of_aks_names_its_machine() {
+        let of = |vm| aks_machine_of_vm("machines", vm);
+        assert_eq!(of("aks-machines-default-a1b2c-12345678-vm"), Some("default-a1b2c"));
+        assert_eq!(of("aks-machines-a-b-c-12345678-vm"), Some("a-b-c"));
+        for other in [
+            "aks-default-a1b2c",
+            "aks-other-default-a1b2c-12345678-vm",
+            "aks-machines-12345678-vm",
+            "vm",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_provider_id_of_a_virtual_machine_of_aks_has_its_group_in_lower_case() {
+        let id = "/subscriptions/S/resourceGroups/MC_Rg/providers/Microsoft.Compute/virtualMachines/aks-x-vm";
+        assert_eq!(
+            provider_id_of_vm(id),
+            "azure:///subscriptions/S/resourceGroups/mc_rg/providers/Microsoft.Compute/virtualMachines/aks-x-vm"
+        );
     }
 
     #[test]

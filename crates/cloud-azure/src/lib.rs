@@ -11,6 +11,7 @@ mod drift;
 mod ids;
 mod instance;
 mod launch;
+mod mode;
 mod node_class;
 pub mod offers;
 mod provider;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::labels::azure::WELL_KNOWN;
+use api::{annotations::azure::AKS_MACHINE_RESOURCE_ID, labels::azure::WELL_KNOWN};
 use async_trait::async_trait;
 use cloud::{
     CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairAction, RepairPolicy,
@@ -13,7 +13,12 @@ use model::{
     snapshot::CatalogType,
 };
 
-use crate::{Controller, Parts, ReadSide, background, drift::drift, instance::Machines, offers::Shortage};
+use crate::{
+    Controller, Parts, ReadSide, background,
+    drift::drift,
+    instance::{AksMachines, Machines},
+    offers::Shortage,
+};
 
 const NODE_CLASSES: &[NodeClassKind] = &[NodeClassKind {
     group: "karpenter.azure.com",
@@ -25,6 +30,8 @@ const NODE_CLASSES: &[NodeClassKind] = &[NodeClassKind {
 pub struct Azure {
     reads: Arc<ReadSide>,
     machines: Machines,
+    /// Those of an agent pool, where they are ours to look after.
+    aks_machines: Option<AksMachines>,
 }
 
 impl Azure {
@@ -33,6 +40,7 @@ impl Azure {
         let reads = Arc::new(ReadSide::connect(parts).await?);
         Ok(Self {
             machines: Machines::new(Arc::clone(&reads)),
+            aks_machines: AksMachines::new(&reads),
             reads,
         })
     }
@@ -53,6 +61,31 @@ impl Azure {
     }
 }
 
+impl Azure {
+    /// The machine of a claim in the agent pool; none where AKS did not make it, or where it is not ours to look after.
+    fn of_aks(&self, claim: &NodeClaim) -> Option<(&AksMachines, String)> {
+        let aks = self.aks_machines.as_ref()?;
+        Some((aks, aks.name_of(claim)?))
+    }
+}
+
+/// It was launched, and its node is not there yet.
+fn is_waiting(claim: &NodeClaim) -> bool {
+    claim.status.provider_id.is_some() && claim.status.node_name.is_none() && !claim.metadata.is_deleting()
+}
+
+/// A machine of AKS that we were told not to manage must not count as gone: it runs, and costs money.
+fn check_managed(claim: &NodeClaim, are_managed: bool) -> Result<(), CloudError> {
+    match claim.metadata.annotations.get(AKS_MACHINE_RESOURCE_ID) {
+        Some(id) if !are_managed && !id.is_empty() => Err(CloudError::Other(format!(
+            "NodeClaim {} has the AKS machine {id}, and machines of AKS are not managed: set \
+             MANAGE_EXISTING_AKS_MACHINES to true and AKS_MACHINES_POOL_NAME to its agent pool",
+            claim.metadata.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 #[async_trait]
 impl CloudProvider for Azure {
     fn name(&self) -> &'static str {
@@ -64,11 +97,19 @@ impl CloudProvider for Azure {
     }
 
     async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
-        self.machines.create(claim, token).await
+        match &self.aks_machines {
+            Some(aks) if self.reads.mode.makes_aks_machines() => aks.create(claim, token).await,
+            _ => self.machines.create(claim, token).await,
+        }
     }
 
     async fn resume(&self, claims: &[Arc<NodeClaim>]) -> Result<(), CloudError> {
-        self.machines.resume(claims);
+        for claim in claims.iter().filter(|claim| is_waiting(claim)) {
+            match self.of_aks(claim) {
+                Some((aks, name)) => aks.resume(claim, &name),
+                None => self.machines.resume(claim),
+            }
+        }
         Ok(())
     }
 
@@ -77,15 +118,35 @@ impl CloudProvider for Azure {
     }
 
     async fn delete(&self, claim: &NodeClaim) -> Result<(), CloudError> {
-        self.machines.delete(claim).await
+        if let Some((aks, _)) = self.of_aks(claim) {
+            return aks.delete(claim).await;
+        }
+        check_managed(claim, self.aks_machines.is_some())?;
+        let ended = self.machines.delete(claim).await;
+        match (&self.aks_machines, ended) {
+            // Which of both it was launched as is not written down yet.
+            (Some(aks), Err(CloudError::NotFound(_))) if claim.status.provider_id.is_none() => aks.delete(claim).await,
+            (_, ended) => ended,
+        }
     }
 
     async fn get(&self, id: &ProviderId) -> Result<Instance, CloudError> {
-        self.machines.get(id).await
+        let aks = self
+            .aks_machines
+            .as_ref()
+            .and_then(|aks| Some((aks, aks.name_of_id(id)?)));
+        match aks {
+            Some((aks, name)) => aks.get(&name).await,
+            None => self.machines.get(id).await,
+        }
     }
 
     async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        self.machines.list().await
+        let mut all = self.machines.list().await?;
+        if let Some(aks) = &self.aks_machines {
+            all.extend(aks.list().await?);
+        }
+        Ok(all)
     }
 
     async fn instance_types(&self, pool: &NodePool) -> Result<Vec<Arc<CatalogType>>, CloudError> {

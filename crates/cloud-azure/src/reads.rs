@@ -8,7 +8,13 @@ use keeper::Objects;
 use model::snapshot::CatalogType;
 use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
 
-use crate::{arm::Arm, cluster::Cluster, node_class::images::Images, offers::Offers};
+use crate::{
+    arm::{Arm, calls::Pool},
+    cluster::Cluster,
+    mode::{self, Mode, check_pool},
+    node_class::images::Images,
+    offers::Offers,
+};
 
 /// What the provider is made of.
 pub struct Parts {
@@ -40,6 +46,9 @@ pub struct ReadSide {
     pub(crate) cluster: Cluster,
     pub(crate) images: Images,
     pub(crate) offers: Offers,
+    pub(crate) mode: Mode,
+    /// The agent pool whose machines we look after.
+    pub(crate) pool: Option<Pool>,
 }
 
 impl ReadSide {
@@ -58,9 +67,13 @@ impl ReadSide {
             .azure
             .require()
             .map_err(|error| CloudError::Other(error.to_string()))?;
-        check_mode(&settings.azure.provision_mode)?;
+        let mode = Mode::of(&settings.azure)?;
+        let pool = mode::pool(mode, &settings.azure);
         let checked = arm.check().await;
         checked.map_err(|failure| CloudError::Other(format!("getting a token for Azure, {failure}")))?;
+        if let Some(pool) = &pool {
+            check_pool(&arm, pool).await?;
+        }
         let azure = Arc::new(settings.azure.clone());
         let cluster = Cluster::connect(&api, &arm, &azure, &clock).await?;
         let offers = Offers::new(arm.clone(), clock.clone(), Arc::clone(&settings), Arc::clone(&metrics));
@@ -72,6 +85,8 @@ impl ReadSide {
             images: Images::new(arm.clone(), &azure, &clock),
             cluster,
             offers,
+            mode,
+            pool,
             arm,
             clock,
             settings,
@@ -95,30 +110,5 @@ impl ReadSide {
     /// The sizes of a class, those that cannot be had now too.
     pub(crate) fn instance_types(&self, class: &AKSNodeClass) -> Result<Vec<Arc<CatalogType>>, CloudError> {
         self.offers.types(class)
-    }
-}
-
-/// Refuses a mode that we do not have, before anything is launched otherwise than was meant.
-fn check_mode(mode: &str) -> Result<(), CloudError> {
-    if mode == "aksscriptless" {
-        return Ok(());
-    }
-    Err(CloudError::Other(format!(
-        "PROVISION_MODE {mode} (--provision-mode) is not supported yet: set it to aksscriptless, which self-hosted \
-         clusters use, or take it away"
-    )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mode_that_we_lack_is_refused_with_the_setting_and_the_fix() {
-        assert_eq!(check_mode("aksscriptless"), Ok(()));
-        for mode in ["bootstrappingclient", "aksmachineapi", "aksmachineapiheaderbatch"] {
-            let refused = check_mode(mode).unwrap_err().to_string();
-            assert!(refused.contains(mode) && refused.contains("aksscriptless"), "{refused}");
-        }
     }
 }

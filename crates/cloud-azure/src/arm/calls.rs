@@ -1,5 +1,7 @@
 //! The calls we make, each with the version of the API that it is written for.
 
+mod aks;
+
 use http::Method;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -21,6 +23,8 @@ const COMMUNITY_GALLERY: &str = "2025-03-03";
 const DISK: &str = "2025-01-02";
 const CONTAINER_SERVICE: &str = "2026-01-02-preview";
 const RETAIL_PRICES: &str = "2023-01-01-preview";
+
+pub(crate) use self::aks::Pool;
 
 /// A body for DELETE and GET.
 const NONE: Option<&()> = None;
@@ -275,6 +279,7 @@ impl Arm {
                 method: Method::GET,
                 url,
                 body: None,
+                headers: Vec::new(),
                 is_authorized: false,
             };
             let answer = self.send(&asked).await?;

@@ -66,6 +66,8 @@ pub(super) struct Asked {
     pub(super) method: Method,
     pub(super) url: String,
     pub(super) body: Option<Vec<u8>>,
+    /// Beside those that every request has.
+    pub(super) headers: Vec<(&'static str, String)>,
     pub(super) is_authorized: bool,
 }
 
@@ -145,6 +147,18 @@ impl Arm {
         url: String,
         body: Option<&impl Serialize>,
     ) -> Result<Answer, Failure> {
+        self.ask_with(action, method, url, body, Vec::new()).await
+    }
+
+    /// Sends something, with headers of its own.
+    pub(super) async fn ask_with(
+        &self,
+        action: &'static str,
+        method: Method,
+        url: String,
+        body: Option<&impl Serialize>,
+        headers: Vec<(&'static str, String)>,
+    ) -> Result<Answer, Failure> {
         let body = body.map(serde_json::to_vec).transpose();
         let body =
             body.map_err(|error| Failure::unanswered(format!("{action}: the request cannot be written: {error}")))?;
@@ -153,6 +167,7 @@ impl Arm {
             method,
             url,
             body,
+            headers,
             is_authorized: true,
         };
         self.send(&asked).await
@@ -207,6 +222,9 @@ impl Arm {
         }
         if asked.body.is_some() {
             request = request.header("content-type", "application/json");
+        }
+        for (name, value) in &asked.headers {
+            request = request.header(*name, value);
         }
         let request = request
             .body(Bytes::from(asked.body.clone().unwrap_or_default()))

@@ -285,7 +285,7 @@ fn refused(status: u16, body: &[u8]) -> Failure {
         code: refusal.error,
         message: format!("no token was given: {}", refusal.error_description),
         status: Some(status),
-        retry_after: None,
+        ..Failure::default()
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{fmt, time::Duration};
 
 use cloud::CloudError;
+use serde::Deserialize;
 use serde_json::Value;
+
+use super::wire::or_default;
 
 /// A failed call or operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +19,23 @@ pub struct Failure {
     pub status: Option<u16>,
     /// How long to wait before asking again, if it said so.
     pub retry_after: Option<Duration>,
+    /// What it says of each of several things.
+    pub details: Vec<Detail>,
+}
+
+/// A part of a failure.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Detail {
+    /// Azure's code.
+    #[serde(deserialize_with = "or_default")]
+    pub code: String,
+    /// Azure's words.
+    #[serde(deserialize_with = "or_default")]
+    pub message: String,
+    /// What it is about.
+    #[serde(deserialize_with = "or_default")]
+    pub target: String,
 }
 
 impl Failure {
@@ -32,6 +52,7 @@ impl Failure {
             message,
             status: Some(status),
             retry_after,
+            details: details(&value),
         }
     }
 
@@ -49,7 +70,7 @@ impl Failure {
             code: code.to_owned(),
             message: message.into(),
             status: Some(200),
-            retry_after: None,
+            ..Self::default()
         }
     }
 
@@ -93,6 +114,13 @@ impl Failure {
         }
         CloudError::Other(format!("{doing}, {self}"))
     }
+}
+
+/// The parts of an error body; none where they cannot be read.
+pub(super) fn details(value: &Value) -> Vec<Detail> {
+    let error = value.get("error").filter(|it| it.is_object()).unwrap_or(value);
+    let details = error.get("details").cloned().unwrap_or_default();
+    serde_json::from_value(details).unwrap_or_default()
 }
 
 /// The code and message of an error body, wherever it keeps them.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use api::{
-    annotations,
+    annotations::{
+        self,
+        azure::{AKS_MACHINE_RESOURCE_ID, AKSNODECLASS_HASH, IN_PLACE_UPDATE_HASH},
+    },
     azure::{AKSNODECLASS_HASH_VERSION, AKSNodeClass},
     labels::{
         CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, NODEPOOL, ZONE,
@@ -23,8 +26,9 @@ use model::{
 };
 
 use crate::{
-    arm::wire::{Tags, VirtualMachine},
+    arm::wire::{Tags, VirtualMachine, aks::AksMachine},
     launch::tags,
+    reads::ReadSide,
 };
 
 /// A machine.
@@ -68,15 +72,8 @@ impl Machine {
         Self {
             name: name.to_lowercase(),
             size: properties.hardware_profile.vm_size.clone(),
-            zone: match vm.zones.first() {
-                Some(number) => format!("{region}-{number}"),
-                None => REGIONAL_ZONE.to_owned(),
-            },
-            capacity_type: if is_spot {
-                CAPACITY_TYPE_SPOT
-            } else {
-                CAPACITY_TYPE_ON_DEMAND
-            },
+            zone: zone(&vm.zones, region),
+            capacity_type: capacity_type(is_spot),
             image: image.unwrap_or_default(),
             has_ultra_ssd: ultra == Some(true),
             state: properties.provisioning_state.clone().unwrap_or_default(),
@@ -84,6 +81,40 @@ impl Machine {
             tags: vm.tags.clone(),
             identities: identities.collect(),
         }
+    }
+
+    /// As AKS has it: the virtual machine behind a machine of an agent pool. What it leaves out of an answer it may not
+    /// leave out of a machine that we act on.
+    pub(crate) fn of_aks(machine: &AksMachine, region: &str) -> Result<Self, String> {
+        let properties = &machine.properties;
+        let needed = [
+            ("an id", machine.id.as_str()),
+            ("properties.resourceId", properties.resource_id.as_str()),
+            ("properties.nodeImageVersion", properties.node_image_version.as_str()),
+            ("properties.hardware.vmSize", properties.hardware.vm_size.as_str()),
+        ];
+        let missing = needed.iter().find(|(_, value)| value.is_empty());
+        let created_at = properties.status.creation_timestamp;
+        let missing = missing
+            .map(|(what, _)| *what)
+            .or_else(|| created_at.is_none().then_some("properties.status.creationTimestamp"));
+        if let Some(what) = missing {
+            return Err(format!("AKS machine {} has no {what}", machine.name));
+        }
+        let vm = properties.resource_id.rsplit('/').next().unwrap_or_default();
+        Ok(Self {
+            name: vm.to_lowercase(),
+            size: properties.hardware.vm_size.clone(),
+            zone: zone(&machine.zones, region),
+            // AKS says nothing where it is regular.
+            capacity_type: capacity_type(properties.priority.as_deref() == Some("Spot")),
+            image: properties.node_image_version.clone(),
+            has_ultra_ssd: properties.hardware.ultra_ssd_enabled,
+            state: properties.provisioning_state.clone(),
+            created_at,
+            tags: properties.tags.clone().unwrap_or_default(),
+            identities: Vec::new(),
+        })
     }
 
     fn tag(&self, key: &str) -> Option<&str> {
@@ -121,7 +152,8 @@ impl Machine {
 
     /// As the cloud lists it.
     pub(crate) fn instance(&self, provider_id: &str, launched: Launched) -> Instance {
-        let claim = self.tag(tags::CLAIM).or_else(|| self.name.strip_prefix("aks-"));
+        let tagged = self.tag(tags::CLAIM).or_else(|| self.tag(tags::AKS_MACHINE));
+        let claim = tagged.or_else(|| self.name.strip_prefix("aks-"));
         Instance {
             provider_id: provider_id.into(),
             claim: claim.map(Into::into),
@@ -133,16 +165,36 @@ impl Machine {
     }
 }
 
+/// As the label has it.
+fn zone(numbers: &[String], region: &str) -> String {
+    match numbers.first() {
+        Some(number) => format!("{region}-{number}"),
+        None => REGIONAL_ZONE.to_owned(),
+    }
+}
+
+fn capacity_type(is_spot: bool) -> &'static str {
+    if is_spot {
+        CAPACITY_TYPE_SPOT
+    } else {
+        CAPACITY_TYPE_ON_DEMAND
+    }
+}
+
 /// Whether tags say that something is ours.
 pub(crate) fn belongs(found: &Tags, cluster: &str) -> bool {
-    found.get(tags::CLUSTER).is_some_and(|it| it == cluster)
-        && found.contains_key(tags::POOL)
-        && !found.contains_key(tags::AKS_MACHINE)
+    is_of_cluster(found, cluster) && !found.contains_key(tags::AKS_MACHINE)
+}
+
+/// Whether tags say that something is a pool's of our cluster, whoever makes its machines.
+pub(crate) fn is_of_cluster(found: &Tags, cluster: &str) -> bool {
+    found.get(tags::CLUSTER).is_some_and(|it| it == cluster) && found.contains_key(tags::POOL)
 }
 
 /// Whether tags, or a name that upstream gave, say that something is a claim's.
 pub(crate) fn is_for(found: &Tags, name: &str, claim: &NodeClaim) -> bool {
-    match (found.get(tags::CLAIM_UID), found.get(tags::CLAIM)) {
+    let named = found.get(tags::CLAIM).or_else(|| found.get(tags::AKS_MACHINE));
+    match (found.get(tags::CLAIM_UID), named) {
         (Some(uid), _) => *uid == claim.metadata.uid.to_string(),
         (None, Some(of)) => *of == *claim.metadata.name,
         (None, None) => name.strip_prefix("aks-") == Some(&*claim.metadata.name),
@@ -156,6 +208,8 @@ pub(crate) struct Origin<'a> {
     pub(crate) class: Option<&'a AKSNodeClass>,
     pub(crate) claim: Option<&'a NodeClaim>,
     pub(crate) in_place_hash: Option<&'a str>,
+    /// The machine of an agent pool, where AKS made it.
+    pub(crate) aks_machine: Option<&'a str>,
 }
 
 /// What a NodeClaim learns.
@@ -172,7 +226,7 @@ pub(crate) fn launched(machine: &Machine, provider_id: &str, origin: &Origin<'_>
         allocatable: has(shape.as_ref().map(model::instance_type::InstanceType::allocatable)),
         capacity: has(shape.map(|shape| shape.capacity)),
         labels: pairs(machine_labels(machine, origin)),
-        annotations: pairs(class_annotations(origin)),
+        annotations: pairs(annotations(origin)),
     }
 }
 
@@ -218,19 +272,36 @@ fn machine_labels(machine: &Machine, origin: &Origin<'_>) -> BTreeMap<String, St
     all
 }
 
-fn class_annotations(origin: &Origin<'_>) -> BTreeMap<String, String> {
-    let (Some(class), Some(hash)) = (origin.class, origin.in_place_hash) else {
-        return BTreeMap::new();
+fn annotations(origin: &Origin<'_>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut set = |key: &str, value: &str| all.insert(key.to_owned(), value.to_owned());
+    if let Some(id) = origin.aks_machine {
+        set(AKS_MACHINE_RESOURCE_ID, id);
+    }
+    if let (Some(class), Some(hash)) = (origin.class, origin.in_place_hash) {
+        set(AKSNODECLASS_HASH, &class.hash());
+        set(annotations::azure::AKSNODECLASS_HASH_VERSION, AKSNODECLASS_HASH_VERSION);
+        set(IN_PLACE_UPDATE_HASH, hash);
+    }
+    all
+}
+
+/// A machine as the cloud lists it. A class or a size that is gone leaves out what only it could say.
+pub(super) async fn listed(read: &ReadSide, machine: &Machine, id: &str, aks_machine: Option<&str>) -> Instance {
+    let class = match machine.node_class() {
+        Some(name) => read.node_class(name).await.ok().flatten(),
+        None => None,
     };
-    let entries = [
-        (annotations::azure::AKSNODECLASS_HASH, class.hash()),
-        (
-            annotations::azure::AKSNODECLASS_HASH_VERSION,
-            AKSNODECLASS_HASH_VERSION.to_owned(),
-        ),
-        (annotations::azure::IN_PLACE_UPDATE_HASH, hash.to_owned()),
-    ];
-    entries.map(|(key, value)| (key.to_owned(), value)).into()
+    let types = class
+        .and_then(|class| read.instance_types(&class).ok())
+        .unwrap_or_default();
+    let entry = types.iter().find(|entry| *entry.name.as_str() == *machine.size);
+    let origin = Origin {
+        entry: entry.map(|entry| &**entry),
+        aks_machine,
+        ..Origin::default()
+    };
+    machine.instance(id, launched(machine, id, &origin))
 }
 
 #[cfg(test)]

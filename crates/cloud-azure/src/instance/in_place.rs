@@ -1,18 +1,33 @@
 //! Tags and identities that changed are given to machines that run, without replacing them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use api::{annotations::azure::IN_PLACE_UPDATE_HASH, azure::AKSNodeClass, condition::names::nodeclaim::REGISTERED};
+use api::{
+    annotations::azure::{AKS_MACHINE_RESOURCE_ID, IN_PLACE_UPDATE_HASH},
+    azure::AKSNodeClass,
+    condition::names::nodeclaim::REGISTERED,
+};
 use model::object::{ConditionStatus, NodeClaim};
 use serde_json::json;
 
-use super::{facts::Machine, watch::BILLING};
+use super::{
+    boot::{BILLING, CSE},
+    facts::Machine,
+    plan::{Maker, all_tags, in_place_hash},
+};
 use crate::{
-    arm::{Failure, calls::tags_patch, wire::Tags},
+    arm::{
+        Failure,
+        calls::{Pool, tags_patch},
+        wire::Tags,
+    },
     ids,
     launch::tags,
     reads::ReadSide,
 };
+
+/// How long a change may take.
+const CHANGE: Duration = Duration::from_mins(5);
 
 /// Looks at all claims and updates those whose machines are not as their class and the settings say.
 pub(crate) async fn update_in_place(read: &ReadSide) -> Result<(), String> {
@@ -55,12 +70,24 @@ async fn update(read: &ReadSide, claim: &NodeClaim) -> Result<(), String> {
     let azure = &read.settings.azure;
     let additional = azure.extra_tags().map_err(|error| error.to_string())?;
     let upstream = tags::upstream(&azure.cluster_name, &additional, &class, claim);
-    let hash = tags::in_place_hash(&azure.node_identities, &upstream);
+    let of_aks = claim.metadata.annotations.get(AKS_MACHINE_RESOURCE_ID);
+    let of_aks = of_aks
+        .and_then(|id| id.rsplit('/').next())
+        .filter(|name| !name.is_empty());
+    let maker = if of_aks.is_some() { Maker::Aks } else { Maker::Us };
+    let hash = in_place_hash(read, maker, &upstream);
     let known = claim.metadata.annotations.get(IN_PLACE_UPDATE_HASH).map(|it| &**it);
     if known == Some(hash.as_str()) {
         return Ok(());
     }
-    if let Some(id) = &claim.status.provider_id {
+    if let Some(name) = of_aks {
+        // Machines of AKS that are not to be managed stay as they are.
+        let Some(pool) = &read.pool else { return Ok(()) };
+        let wanted = all_tags(maker, &upstream, &class, claim, None);
+        apply_to_aks(read, pool, name, wanted)
+            .await
+            .map_err(|failure| failure.to_string())?;
+    } else if let Some(id) = &claim.status.provider_id {
         let name = ids::name_of_provider_id(id).map_err(|error| error.to_string())?;
         apply(read, claim, &class, name, &upstream)
             .await
@@ -69,6 +96,27 @@ async fn update(read: &ReadSide, claim: &NodeClaim) -> Result<(), String> {
     let annotations = BTreeMap::from([(IN_PLACE_UPDATE_HASH, hash)]);
     let written = read.objects.annotate_claim(claim, &annotations).await;
     written.map_err(|error| format!("writing {IN_PLACE_UPDATE_HASH}, {error}"))
+}
+
+/// AKS has no partial change: the machine is read, and sent back with other tags unless it changed meanwhile.
+async fn apply_to_aks(read: &ReadSide, pool: &Pool, name: &str, mut wanted: Tags) -> Result<(), Failure> {
+    let mut machine = match read.arm.whole_aks_machine(pool, name).await {
+        Ok(machine) => machine,
+        Err(failure) if failure.is_not_found() => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let launch = machine.pointer(&format!("/properties/tags/{}", tags::LAUNCH));
+    if let Some(launch) = launch.and_then(serde_json::Value::as_str) {
+        wanted.insert(tags::LAUNCH.to_owned(), launch.to_owned());
+    }
+    if machine.pointer("/properties/tags") == Some(&json!(wanted)) {
+        return Ok(());
+    }
+    if let Some(properties) = machine.get_mut("properties").and_then(serde_json::Value::as_object_mut) {
+        properties.insert("tags".to_owned(), json!(wanted));
+    }
+    let operation = read.arm.update_aks_machine(pool, name, &machine).await?;
+    read.arm.finish(operation, CHANGE).await
 }
 
 /// The interface first, the machine last: a half-done update is begun anew.
@@ -96,9 +144,11 @@ async fn apply(
     );
     let patch = tags_patch(&wanted);
     arm.patch_nic(group, name, &patch).await?;
-    match arm.patch_extension(group, name, BILLING, &patch).await {
-        Err(failure) if !failure.is_not_found() => return Err(failure),
-        _ => {}
+    for extension in [BILLING, CSE] {
+        match arm.patch_extension(group, name, extension, &patch).await {
+            Err(failure) if !failure.is_not_found() => return Err(failure),
+            _ => {}
+        }
     }
     let missing: BTreeMap<&String, serde_json::Value> = azure
         .node_identities
@@ -111,5 +161,5 @@ async fn apply(
         patch["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": missing});
     }
     let operation = arm.patch_vm(group, name, &patch).await?;
-    arm.finish(operation, std::time::Duration::from_mins(5)).await
+    arm.finish(operation, CHANGE).await
 }

@@ -9,29 +9,27 @@ use std::{
 use api::{azure::AKSNodeClass, labels::NODEPOOL};
 use cloud::{CloudError, Instance, LaunchToken, Launched};
 use jiff::Timestamp;
-use model::{
-    object::{NodeClaim, ProviderId},
-    snapshot::CatalogType,
-};
+use model::object::{NodeClaim, ProviderId};
 use tokio::task::JoinSet;
 
 use super::{
-    facts::{Machine, Origin, belongs, is_for, launched},
+    boot::boot,
+    facts::{Machine, Origin, belongs, is_for, launched, listed},
     graph,
-    watch::{Watched, watch},
+    plan::{
+        Maker, Plan, Prepared, class_of, count_start, gives_up, in_place_hash, is_settled, plan, refused, types,
+        upstream_tags,
+    },
+    watch::{Asked, Watched, watch},
 };
 use crate::{
     arm::{
         Failure, Operation,
-        wire::{NetworkInterface, Tags, VirtualMachine},
+        wire::{NetworkInterface, VirtualMachine},
     },
     ids,
-    launch::{
-        self, Bootstrap, Chosen, Interface, MachineRequest, check_ready, choose, custom_data, missing_class,
-        refusal::refusal, tags,
-    },
-    node_class::image_of_type,
-    offers::SizeRecord,
+    launch::{self, Interface, MachineRequest, check_ready, tags},
+    mode::Mode,
     reads::ReadSide,
 };
 
@@ -49,26 +47,6 @@ pub(crate) struct Machines {
     watching: Mutex<JoinSet<()>>,
     /// Machines by name that were asked for lately, and when.
     recent: Mutex<BTreeMap<String, Timestamp>>,
-}
-
-/// Everything that a launch is made from.
-struct Plan {
-    name: String,
-    class: Arc<AKSNodeClass>,
-    chosen: Chosen,
-    record: Arc<SizeRecord>,
-    image: api::azure::NodeImage,
-    kubernetes: String,
-    tags: Tags,
-    in_place_hash: String,
-}
-
-/// What a launch begins with.
-enum Prepared {
-    /// An earlier request of it has made the machine.
-    There(Box<Launched>),
-    /// There is none yet.
-    Planned(Box<Plan>),
 }
 
 impl Machines {
@@ -96,20 +74,6 @@ impl Machines {
         ids::provider_id(self.read.arm.subscription(), self.group(), name)
     }
 
-    async fn class_of(&self, claim: &NodeClaim) -> Result<Arc<AKSNodeClass>, CloudError> {
-        let reference =
-            claim.spec.node_class_ref.as_ref().ok_or_else(|| {
-                CloudError::Other(format!("NodeClaim {} has no spec.nodeClassRef", claim.metadata.name))
-            })?;
-        let class = self.read.node_class(&reference.name).await?;
-        class.ok_or_else(|| {
-            missing_class(&format!(
-                "aksnodeclasses.karpenter.azure.com \"{}\" not found",
-                reference.name
-            ))
-        })
-    }
-
     /// See [`cloud::CloudProvider::create`].
     pub(crate) async fn create(&self, claim: &NodeClaim, token: &LaunchToken) -> Result<Launched, CloudError> {
         let name = ids::name_of_launch(claim, token);
@@ -127,7 +91,7 @@ impl Machines {
 
     /// Looks for what an earlier request of this launch made, and decides what to ask for where there is nothing.
     async fn prepare(&self, claim: &NodeClaim, token: &LaunchToken, name: &str) -> Result<Prepared, CloudError> {
-        let class = self.class_of(claim).await?;
+        let class = class_of(&self.read, claim).await?;
         match self.read.arm.vm(self.group(), name).await {
             Ok(vm) => {
                 let launched = self.adopt(claim, token, &class, &vm).await?;
@@ -137,7 +101,7 @@ impl Machines {
             Err(failure) => return Err(failure.into_cloud("getting virtual machine")),
         }
         check_ready(&class)?;
-        let plan = self.plan(claim, token, name.to_owned(), class)?;
+        let plan = plan(&self.read, Maker::Us, claim, token, name.to_owned(), class)?;
         Ok(Prepared::Planned(Box::new(plan)))
     }
 
@@ -178,87 +142,25 @@ impl Machines {
             self.delete_vm(&machine.name).await?;
             return Err(gone("never came about"));
         }
-        if machine.is_creating() {
-            self.watch(claim, &machine.name, None, None);
+        // Whether an earlier process came to make it a node is not known.
+        if machine.is_creating() || self.read.mode == Mode::BootstrappingClient {
+            self.watch(claim, &machine.name, None);
         }
-        let types = self.types(class)?;
+        let types = types(&self.read, class)?;
         let entry = types.iter().find(|entry| *entry.name.as_str() == *machine.size);
-        let hash = self.in_place_hash(class, claim)?;
+        let hash = in_place_hash(&self.read, Maker::Us, &upstream_tags(&self.read, class, claim)?);
         let origin = Origin {
             entry: entry.map(|entry| &**entry),
             class: Some(class),
             claim: Some(claim),
             in_place_hash: Some(&hash),
+            ..Origin::default()
         };
         Ok(launched(&machine, &self.provider_id(&machine.name), &origin))
     }
 
-    fn types(&self, class: &AKSNodeClass) -> Result<Vec<Arc<CatalogType>>, CloudError> {
-        self.read.instance_types(class).map_err(|error| CloudError::Create {
-            reason: "InstanceTypeResolutionFailed".to_owned(),
-            message: format!("Error resolving instance types: {error}"),
-        })
-    }
-
-    fn upstream_tags(&self, class: &AKSNodeClass, claim: &NodeClaim) -> Result<Tags, CloudError> {
-        let additional = self.read.settings.azure.extra_tags();
-        let additional = additional.map_err(|error| CloudError::Other(error.to_string()))?;
-        Ok(tags::upstream(self.cluster(), &additional, class, claim))
-    }
-
-    fn in_place_hash(&self, class: &AKSNodeClass, claim: &NodeClaim) -> Result<String, CloudError> {
-        let tags = self.upstream_tags(class, claim)?;
-        Ok(tags::in_place_hash(&self.read.settings.azure.node_identities, &tags))
-    }
-
-    fn plan(
-        &self,
-        claim: &NodeClaim,
-        token: &LaunchToken,
-        name: String,
-        class: Arc<AKSNodeClass>,
-    ) -> Result<Plan, CloudError> {
-        let failed = |message: String| CloudError::Create {
-            reason: "CreateInstanceFailed".to_owned(),
-            message,
-        };
-        let types = self.types(&class)?;
-        let offers = &self.read.offers;
-        let chosen = choose(claim, &types, &self.read.random, |size, zone, kind| {
-            offers.why(size, zone, kind)
-        })?;
-        let size = chosen.entry.name.as_str();
-        let record = offers
-            .record(size)
-            .ok_or_else(|| failed(format!("size {size} is not known any more")))?;
-        let images = class.images().map_err(|stale| failed(stale.to_string()))?;
-        let Some(image) = image_of_type(images, &chosen.entry).cloned() else {
-            let family = crate::class::Class(&class).family();
-            self.read.metrics.image_selection_error_count.inc([family]);
-            return Err(failed(format!(
-                "no image of AKSNodeClass {} fits size {size}",
-                crate::class::Class(&class).name()
-            )));
-        };
-        let kubernetes = class
-            .kubernetes_version()
-            .map_err(|stale| failed(stale.to_string()))?
-            .to_owned();
-        let upstream = self.upstream_tags(&class, claim)?;
-        Ok(Plan {
-            in_place_hash: tags::in_place_hash(&self.read.settings.azure.node_identities, &upstream),
-            tags: tags::all(&upstream, &class, claim, Some(token)),
-            name,
-            class,
-            chosen,
-            record,
-            image,
-            kubernetes,
-        })
-    }
-
     async fn launch(&self, claim: &NodeClaim, plan: &Plan) -> Result<Launched, CloudError> {
-        self.count_start(claim, plan);
+        count_start(&self.read, claim, plan);
         let asked = match self.ask(claim, plan).await {
             Ok(asked) => asked,
             Err(failure) => {
@@ -267,40 +169,46 @@ impl Machines {
                 if is_settled(&failure) {
                     self.clean_up(&plan.name).await;
                 }
-                return Err(self.refused(claim, plan, &failure, "sync"));
+                return Err(refused(&self.read, claim, plan, &failure, "sync"));
             }
         };
-        let (mut vm, operation) = asked;
+        let (mut vm, operation, cse) = asked;
         vm.id = ids::vm_id(self.read.arm.subscription(), self.group(), &plan.name);
         let machine = Machine::of(&vm, &self.region());
-        if claim.metadata.labels.get(NODEPOOL).is_some() {
-            self.watch(
-                claim,
-                &plan.name,
-                Some(operation),
-                Some((plan.chosen.clone(), Arc::clone(&plan.record))),
-            );
-        } else if let Err(failure) = self.read.arm.finish(operation, CLEANUP).await {
-            // Nobody plans a claim without a pool anew: it waits for its machine.
+        // Nobody plans a claim without a pool anew: it waits for its machine.
+        if claim.metadata.labels.get(NODEPOOL).is_none()
+            && let Err(failure) = self.read.arm.finish(operation.clone(), CLEANUP).await
+        {
             self.clean_up(&plan.name).await;
-            return Err(self.refused(claim, plan, &failure, "async"));
+            return Err(refused(&self.read, claim, plan, &failure, "async"));
         }
+        let asked = Asked {
+            operation,
+            chosen: plan.chosen.clone(),
+            record: Arc::clone(&plan.record),
+            cse,
+        };
+        self.watch(claim, &plan.name, Some(asked));
         let origin = Origin {
             entry: Some(&plan.chosen.entry),
             class: Some(&plan.class),
             claim: Some(claim),
             in_place_hash: Some(&plan.in_place_hash),
+            ..Origin::default()
         };
         Ok(launched(&machine, &self.provider_id(&plan.name), &origin))
     }
 
     /// Makes the network interface, waits for it, and asks for the machine.
-    async fn ask(&self, claim: &NodeClaim, plan: &Plan) -> Result<(VirtualMachine, Operation), Failure> {
+    async fn ask(
+        &self,
+        claim: &NodeClaim,
+        plan: &Plan,
+    ) -> Result<(VirtualMachine, Operation, Option<String>), Failure> {
         let azure = &self.read.settings.azure;
         let cluster = &self.read.cluster;
         let security_group = cluster.security_group().await?;
-        let labels = launch::node_labels(claim, &plan.class, &plan.chosen, &plan.kubernetes, azure, cluster);
-        let taints = launch::allowed_taints(claim);
+        let boot = boot(&self.read, claim, plan).await?;
         self.make_interface(plan, &security_group.id).await?;
         let vm = launch::machine(&MachineRequest {
             name: &plan.name,
@@ -310,21 +218,11 @@ impl Machines {
             image: &plan.image,
             settings: azure,
             nic_id: &ids::nic_id(self.read.arm.subscription(), self.group(), &plan.name),
-            custom_data: custom_data(&Bootstrap {
-                class: &plan.class,
-                chosen: &plan.chosen,
-                record: &plan.record,
-                kubernetes: &plan.kubernetes,
-                labels: &labels,
-                taints: &taints,
-                settings: azure,
-                cluster,
-                security_group,
-            }),
+            custom_data: boot.custom_data,
             tags: &plan.tags,
         });
         let operation = self.read.arm.put_vm(self.group(), &plan.name, &vm).await?;
-        Ok((vm, operation))
+        Ok((vm, operation, boot.cse))
     }
 
     async fn make_interface(&self, plan: &Plan, security_group: &str) -> Result<(), Failure> {
@@ -356,59 +254,13 @@ impl Machines {
         self.read.arm.finish(operation, INTERFACE).await
     }
 
-    /// What a refusal comes to, told to whom it concerns.
-    fn refused(&self, claim: &NodeClaim, plan: &Plan, failure: &Failure, phase: &str) -> CloudError {
-        self.count_failure(claim, &plan.chosen, &plan.image.id, failure, phase);
-        let refusal = refusal(failure, &plan.chosen, &plan.record);
-        for shortage in &refusal.shortages {
-            self.read.offers.mark_unavailable(shortage);
-        }
-        refusal.error
-    }
-
-    fn count_start(&self, claim: &NodeClaim, plan: &Plan) {
-        let pool = pool_of(claim);
-        let Chosen {
-            zone, capacity_type, ..
-        } = &plan.chosen;
-        let labels = [
-            plan.image.id.as_str(),
-            plan.record.name.as_str(),
-            zone,
-            capacity_type,
-            pool,
-        ];
-        self.read.metrics.instance_vm_create_start_total.inc(labels);
-    }
-
-    fn count_failure(&self, claim: &NodeClaim, chosen: &Chosen, image: &str, failure: &Failure, phase: &str) {
-        let (size, pool) = (chosen.entry.name.as_str(), pool_of(claim));
-        let labels = [
-            image,
-            size,
-            &chosen.zone,
-            chosen.capacity_type,
-            pool,
-            phase,
-            failure.label(),
-        ];
-        self.read.metrics.instance_vm_create_failure_total.inc(labels);
-    }
-
     /// Follows a launch that Azure has taken on to its end.
-    fn watch(
-        &self,
-        claim: &NodeClaim,
-        name: &str,
-        operation: Option<Operation>,
-        asked: Option<(Chosen, Arc<SizeRecord>)>,
-    ) {
+    fn watch(&self, claim: &NodeClaim, name: &str, asked: Option<Asked>) {
         self.note(name);
         let watched = Watched {
             read: Arc::clone(&self.read),
             claim: claim.clone(),
             name: name.to_owned(),
-            operation,
             asked,
         };
         let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
@@ -436,14 +288,10 @@ impl Machines {
         }
     }
 
-    /// See [`cloud::CloudProvider::resume`]: launches that an earlier process did not see to their end are followed.
-    pub(crate) fn resume(&self, claims: &[Arc<NodeClaim>]) {
-        for claim in claims {
-            let is_waiting = claim.status.node_name.is_none() && !claim.metadata.is_deleting();
-            let id = claim.status.provider_id.as_ref().filter(|_| is_waiting);
-            if let Some(Ok(name)) = id.map(ids::name_of_provider_id) {
-                self.watch(claim, name, None, None);
-            }
+    /// See [`cloud::CloudProvider::resume`]: a launch that an earlier process did not see to its end is followed.
+    pub(crate) fn resume(&self, claim: &NodeClaim) {
+        if let Some(Ok(name)) = claim.status.provider_id.as_ref().map(ids::name_of_provider_id) {
+            self.watch(claim, name, None);
         }
     }
 
@@ -526,7 +374,7 @@ impl Machines {
         if !machine.is_of(self.cluster()) {
             return Err(gone());
         }
-        Ok(self.instance(&machine).await)
+        Ok(listed(&self.read, &machine, &self.provider_id(&machine.name), None).await)
     }
 
     /// See [`cloud::CloudProvider::list`].
@@ -537,7 +385,8 @@ impl Machines {
         machines.extend(self.unlisted(&machines).await?);
         let mut instances = Vec::with_capacity(machines.len());
         for machine in machines.iter().filter(|machine| machine.is_of(self.cluster())) {
-            instances.push(self.instance(machine).await);
+            let id = self.provider_id(&machine.name);
+            instances.push(listed(&self.read, machine, &id, None).await);
         }
         Ok(instances)
     }
@@ -573,41 +422,6 @@ impl Machines {
         }
         Ok(found)
     }
-
-    /// A machine as the cloud lists it. A class or a size that is gone leaves out what only it could say.
-    async fn instance(&self, machine: &Machine) -> Instance {
-        let class = match machine.node_class() {
-            Some(name) => self.read.node_class(name).await.ok().flatten(),
-            None => None,
-        };
-        let types = class
-            .and_then(|class| self.read.instance_types(&class).ok())
-            .unwrap_or_default();
-        let entry = types.iter().find(|entry| *entry.name.as_str() == *machine.size);
-        let origin = Origin {
-            entry: entry.map(|entry| &**entry),
-            ..Origin::default()
-        };
-        let id = self.provider_id(&machine.name);
-        machine.instance(&id, launched(machine, &id, &origin))
-    }
-}
-
-pub(super) fn pool_of(claim: &NodeClaim) -> &str {
-    claim.metadata.labels.get(NODEPOOL).map_or("", |pool| pool)
-}
-
-/// Whether a claim is given up when it hears this, rather than launched again.
-fn gives_up(error: &CloudError) -> bool {
-    matches!(
-        error,
-        CloudError::InsufficientCapacity { .. } | CloudError::NodeClassNotReady(_)
-    )
-}
-
-/// Whether a failure says that nothing will come of a request.
-fn is_settled(failure: &Failure) -> bool {
-    failure.status.is_some_and(|status| status < 500 && status != 429)
 }
 
 /// Whether a network interface was refused because a pool that it names is gone.

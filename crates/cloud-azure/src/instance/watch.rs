@@ -5,19 +5,19 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cloud::CloudError;
 use model::object::NodeClaim;
-use runtime::{Delete, Event, EventKind};
 
-use super::machines::pool_of;
+use super::{
+    boot::{add_billing, add_cse, boot},
+    facts::Machine,
+    giving_up::{Lost, delete_claim, tell},
+    plan::{self, Maker},
+};
 use crate::{
-    arm::{
-        Failure, Operation,
-        wire::{Extension, ExtensionProperties, Tags},
-    },
-    launch::{
-        Chosen,
-        refusal::{cut, refusal},
-    },
+    arm::{Failure, Operation, wire::VirtualMachine},
+    launch::Chosen,
+    mode::Mode,
     offers::SizeRecord,
     reads::ReadSide,
 };
@@ -26,30 +26,40 @@ use crate::{
 const MACHINE: Duration = Duration::from_mins(30);
 /// The pause after a question that was not answered.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How long an extension may take.
-const EXTENSION: Duration = Duration::from_mins(10);
-/// The extension that AKS bills by.
-pub(super) const BILLING: &str = "computeAksLinuxBilling";
-/// Messages of events are no longer than this.
-const LONGEST: usize = 500;
 
 /// A launch to follow.
 pub(super) struct Watched {
     pub(super) read: Arc<ReadSide>,
     pub(super) claim: NodeClaim,
     pub(super) name: String,
-    /// Where to ask; none: the machine itself is asked.
-    pub(super) operation: Option<Operation>,
-    /// What was asked for, where it is known.
-    pub(super) asked: Option<(Chosen, Arc<SizeRecord>)>,
+    /// What was asked for; none where an earlier process did.
+    pub(super) asked: Option<Asked>,
+}
+
+/// What was asked for.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) operation: Operation,
+    pub(super) chosen: Chosen,
+    pub(super) record: Arc<SizeRecord>,
+    /// The command that makes the machine a node, where there is one.
+    pub(super) cse: Option<String>,
 }
 
 /// Follows a launch to its end.
-pub(super) async fn watch(mut watched: Watched) {
-    match watched.outcome().await {
-        Ok(tags) => watched.add_billing(tags).await,
-        Err(Some(failure)) => watched.give_up(&failure).await,
-        Err(None) => {}
+pub(super) async fn watch(watched: Watched) {
+    let vm = match watched.outcome().await {
+        Ok(vm) => vm,
+        Err(Some(failure)) => return watched.give_up(&failure).await,
+        Err(None) => return,
+    };
+    match watched.become_node(&vm).await {
+        Ok(()) => add_billing(&watched.read, &watched.name, &vm.tags).await,
+        // Whether it was done is not known: a machine that never becomes a node is given up elsewhere.
+        Err(failure) if !is_answer(&failure) => {
+            tracing::error!(name = watched.name, error = %failure, "making a machine a node");
+        }
+        Err(failure) => watched.give_up(&failure).await,
     }
 }
 
@@ -58,11 +68,11 @@ impl Watched {
         &self.read.settings.azure.node_resource_group
     }
 
-    /// The machine's tags once it is there; the failure where it did not come about; none where nobody can tell.
-    async fn outcome(&mut self) -> Result<Tags, Option<Failure>> {
+    /// The machine once it is there; the failure where it did not come about; none where nobody can tell.
+    async fn outcome(&self) -> Result<VirtualMachine, Option<Failure>> {
         let began = tokio::time::Instant::now();
-        if let Some(operation) = self.operation.take() {
-            match self.read.arm.finish(operation, MACHINE).await {
+        if let Some(asked) = &self.asked {
+            match self.read.arm.finish(asked.operation.clone(), MACHINE).await {
                 Err(failure) if is_answer(&failure) => return Err(Some(failure)),
                 _ => {}
             }
@@ -76,7 +86,7 @@ impl Watched {
                         return Err(Some(Failure::with_code("ProvisioningFailed", message)));
                     }
                     Some("Deleting") => return Err(None),
-                    _ => return Ok(vm.tags),
+                    _ => return Ok(vm),
                 },
                 Err(failure) if failure.is_not_found() => return Err(None),
                 Err(failure) => tracing::debug!(name = self.name, error = %failure, "following a launch"),
@@ -86,82 +96,67 @@ impl Watched {
         Err(None)
     }
 
-    /// AKS bills by an extension, where it has it. A node without it is a node all the same.
-    async fn add_billing(&self, tags: Tags) {
-        let arm = &self.read.arm;
-        if !arm.environment().has_billing_extension {
-            return;
+    /// Runs what makes the machine a node, where its custom data does not. After a restart its command is asked for anew.
+    async fn become_node(&self, vm: &VirtualMachine) -> Result<(), Failure> {
+        if self.read.mode != Mode::BootstrappingClient {
+            return Ok(());
         }
-        let extension = Extension {
-            location: self.read.settings.azure.location.clone(),
-            tags,
-            properties: ExtensionProperties {
-                publisher: "Microsoft.AKS".to_owned(),
-                kind: "Compute.AKS.Linux.Billing".to_owned(),
-                type_handler_version: "1.0".to_owned(),
-                auto_upgrade_minor_version: true,
-                ..ExtensionProperties::default()
-            },
+        let command = match self.asked.as_ref().and_then(|asked| asked.cse.clone()) {
+            Some(command) => Some(command),
+            None => self.command_of(vm).await?,
         };
-        let added = match arm.put_extension(self.group(), &self.name, BILLING, &extension).await {
-            Ok(operation) => arm.finish(operation, EXTENSION).await,
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = added {
-            tracing::error!(name = self.name, extension = BILLING, error = %failure, "adding an extension");
+        match command {
+            Some(command) => add_cse(&self.read, &self.name, &vm.tags, &command).await,
+            None => Ok(()),
         }
+    }
+
+    async fn command_of(&self, vm: &VirtualMachine) -> Result<Option<String>, Failure> {
+        let failed = |error: CloudError| Failure::unanswered(error.to_string());
+        let (read, claim) = (&self.read, &self.claim);
+        let class = plan::class_of(read, claim).await.map_err(failed)?;
+        let machine = Machine::of(vm, &read.settings.azure.location.to_lowercase());
+        let types = plan::types(read, &class).map_err(failed)?;
+        let Some(entry) = types.into_iter().find(|entry| *entry.name.as_str() == *machine.size) else {
+            return Err(Failure::unanswered(format!(
+                "size {} is not known any more",
+                machine.size
+            )));
+        };
+        let chosen = Chosen {
+            entry,
+            zone: machine.zone.clone(),
+            capacity_type: machine.capacity_type,
+            needs_ultra_ssd: machine.has_ultra_ssd,
+        };
+        let upstream = plan::upstream_tags(read, &class, claim).map_err(failed)?;
+        let hash = plan::in_place_hash(read, Maker::Us, &upstream);
+        let plan = plan::complete(read, self.name.clone(), class, chosen, vm.tags.clone(), hash).map_err(failed)?;
+        Ok(boot(read, claim, &plan).await?.cse)
     }
 
     /// The machine did not come about: what ran out is noted, machine and claim go, and people are told.
     async fn give_up(&self, failure: &Failure) {
-        let claim = &self.claim;
-        if let Some((chosen, record)) = &self.asked {
-            let labels = [
-                "",
-                record.name.as_str(),
-                &chosen.zone,
-                chosen.capacity_type,
-                pool_of(claim),
-                "async",
-                failure.label(),
-            ];
-            self.read.metrics.instance_vm_create_failure_total.inc(labels);
-            for shortage in &refusal(failure, chosen, record).shortages {
-                self.read.offers.mark_unavailable(shortage);
-            }
-        }
-        let message: String = cut(&failure.to_string()).chars().take(LONGEST).collect();
-        tracing::error!("NodeClaim.name" = %claim.metadata.name, name = self.name, error = message, "failed launching nodeclaim");
-        let uid = claim.metadata.uid.to_string();
-        let event = Event::new(claim, EventKind::Warning, "AsyncProvisioningError", message);
-        self.read.recorder.publish(event.deduped_by(vec![uid]));
+        let asked = self.asked.as_ref().map(|asked| (&asked.chosen, &*asked.record));
+        tell(&Lost {
+            read: &self.read,
+            claim: &self.claim,
+            name: &self.name,
+            asked,
+            failure,
+        });
         match self.read.arm.delete_vm(self.group(), &self.name).await {
             Err(failure) if !failure.is_not_found() => {
                 tracing::error!(name = self.name, error = %failure, "deleting a machine that did not come about");
             }
             _ => {}
         }
-        let only_this = Delete {
-            uid: Some(claim.metadata.uid.clone()),
-            ..Delete::default()
-        };
-        let deleted = self
-            .read
-            .objects
-            .api()
-            .delete::<NodeClaim>(&claim.metadata.key(), &only_this)
-            .await;
-        match deleted {
-            Err(error) if !error.is_not_found() => {
-                tracing::error!("NodeClaim.name" = %claim.metadata.name, %error, "deleting a NodeClaim whose machine did not come about");
-            }
-            _ => {}
-        }
+        delete_claim(&self.read, &self.claim).await;
     }
 }
 
 /// Whether a failure says what became of the operation, rather than that nobody could be asked.
-fn is_answer(failure: &Failure) -> bool {
+pub(super) fn is_answer(failure: &Failure) -> bool {
     let is_over = failure.code != "OperationTimedOut";
     is_over
         && failure

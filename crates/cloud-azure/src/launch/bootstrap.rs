@@ -45,9 +45,21 @@ pub(crate) struct Bootstrap<'a> {
     pub(crate) security_group: &'a SecurityGroup,
 }
 
-/// The script in base64, as a machine takes it.
-pub(crate) fn custom_data(bootstrap: &Bootstrap<'_>) -> String {
-    STANDARD.encode(script(bootstrap))
+/// How a machine boots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Boot {
+    /// In base64, as a machine takes it.
+    pub(crate) custom_data: String,
+    /// The command of an extension that runs once the machine is there; none where custom data does everything.
+    pub(crate) cse: Option<String>,
+}
+
+/// A machine whose script does everything.
+pub(crate) fn scripted(bootstrap: &Bootstrap<'_>) -> Boot {
+    Boot {
+        custom_data: STANDARD.encode(script(bootstrap)),
+        cse: None,
+    }
 }
 
 fn script(bootstrap: &Bootstrap<'_>) -> String {

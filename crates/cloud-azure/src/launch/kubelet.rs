@@ -158,7 +158,7 @@ fn configure(it: &KubeletConfiguration, flags: &mut BTreeMap<&str, String>) {
 }
 
 /// `key=value:effect`, or without a value.
-fn written(taint: &Taint) -> String {
+pub(super) fn written(taint: &Taint) -> String {
     match &*taint.value {
         "" => format!("{}:{}", taint.key, taint.effect),
         value => format!("{}={value}:{}", taint.key, taint.effect),

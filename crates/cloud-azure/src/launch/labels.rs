@@ -99,7 +99,7 @@ fn of_class(
     if it.is_fips() {
         all.insert(AKS_FIPS_ENABLED.to_owned(), "true".to_owned());
     }
-    if it.is_streaming_asked() && arch(chosen) != "arm64" {
+    if is_streaming(class, chosen) {
         all.insert(aks("artifactstreaming-enabled"), "true".to_owned());
     }
     if settings.network_plugin == "azure" && settings.network_plugin_mode == "overlay" {
@@ -127,6 +127,16 @@ pub(crate) fn of_type(chosen: &Chosen) -> BTreeMap<String, String> {
     single
         .filter_map(|it| Some((it.key.clone(), it.values.first()?.clone())))
         .collect()
+}
+
+/// Whether images are fetched as they are read. On arm64 they cannot.
+pub(super) fn is_streaming(class: &AKSNodeClass, chosen: &Chosen) -> bool {
+    Class(class).is_streaming_asked() && arch(chosen) != "arm64"
+}
+
+/// Whether a kubelet sets a label by itself.
+pub(super) fn is_of_kubelet(key: &str) -> bool {
+    OF_KUBELET.contains(&key)
 }
 
 fn arch(chosen: &Chosen) -> String {
@@ -168,12 +178,12 @@ pub(crate) fn single_valued(claim: &NodeClaim) -> BTreeMap<String, String> {
 }
 
 /// Whether the API server lets a kubelet set a label on its own node.
-fn may_set(key: &str) -> bool {
+pub(super) fn may_set(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else {
         return true;
     };
     let is_within = |outer: &str| domain == outer || domain.ends_with(&format!(".{outer}"));
-    if OF_KUBELET.contains(&key) || !(is_within("kubernetes.io") || is_within("k8s.io")) {
+    if is_of_kubelet(key) || !(is_within("kubernetes.io") || is_within("k8s.io")) {
         return true;
     }
     is_within("kubelet.kubernetes.io") || is_within("node.kubernetes.io")

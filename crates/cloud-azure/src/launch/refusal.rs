@@ -30,6 +30,8 @@ pub(crate) struct Refusal {
 enum Reach {
     /// Spot everywhere.
     AllSpot,
+    /// The size everywhere, as both kinds of capacity.
+    Everywhere,
     /// The size in every zone and without one, as this kind of capacity.
     AllZones,
     /// The size in all zones, or without one, as what was asked for; as this kind of capacity.
@@ -130,6 +132,11 @@ fn classify(failure: &Failure, chosen: &Chosen) -> Option<Class> {
                 "the requested SKU is unavailable for instance type {size} in zone {zone} with capacity type {kind}, for more details please visit: https://aka.ms/azureskunotavailable"
             ),
         ),
+        // AKS's own words for a size that a subscription may not have here, whatever the capacity.
+        "VMSizeNotSupported" => class("SKUNotAvailable", Reach::Everywhere, 23 * HOUR, not_sold(size)),
+        "BadRequest" if text.contains("is not supported for subscription") => {
+            class("SKUNotAvailable", Reach::Everywhere, 23 * HOUR, not_sold(size))
+        }
         "ZonalAllocationFailed" => class(
             "ZonalAllocationFailure",
             Reach::ZoneBoth,
@@ -164,6 +171,12 @@ fn classify(failure: &Failure, chosen: &Chosen) -> Option<Class> {
     }
 }
 
+fn not_sold(size: &impl std::fmt::Display) -> String {
+    format!(
+        "VM size {size} is not supported for this subscription in this location, for more details please visit: https://aka.ms/aks/vm-size-selector"
+    )
+}
+
 /// A quota of the whole region leaves nothing to fall back to; anything else is tried again.
 fn unclassified(failure: &Failure) -> CloudError {
     let text = failure.text();
@@ -196,11 +209,12 @@ fn shortages(class: &Class, chosen: &Chosen, record: &SizeRecord) -> Vec<Shortag
     let is_regional = |zone: &str| zone == REGIONAL_ZONE;
     let is_meant = |zone: &str, kind: &str| {
         let is_here = match class.reach {
-            Reach::AllSpot | Reach::AllZones => true,
+            Reach::AllSpot | Reach::Everywhere | Reach::AllZones => true,
             Reach::Scope | Reach::ScopeBoth => is_regional(zone) == is_regional(&chosen.zone),
             Reach::Zone | Reach::ZoneBoth => zone == chosen.zone,
         };
-        is_here && (matches!(class.reach, Reach::ScopeBoth | Reach::ZoneBoth) || kind == chosen.capacity_type)
+        let are_both = matches!(class.reach, Reach::Everywhere | Reach::ScopeBoth | Reach::ZoneBoth);
+        is_here && (are_both || kind == chosen.capacity_type)
     };
     let mut all = Vec::new();
     for (zone, kind) in places(&chosen.entry) {

@@ -18,7 +18,7 @@ pub(crate) const CLAIM: &str = "karpenter.sh_nodeclaim";
 pub(crate) const CLAIM_UID: &str = "dovetail.dev_nodeclaim-uid";
 /// The launch; ours.
 pub(crate) const LAUNCH: &str = "dovetail.dev_launch";
-/// On what AKS's machine API made, which is not ours to look after.
+/// The claim of a machine of an agent pool. The virtual machine behind it carries it too, and is AKS's to look after.
 pub(crate) const AKS_MACHINE: &str = "karpenter.azure.com_aksmachine_nodeclaim";
 
 /// The tags that upstream gives, which the hash of what can change in place is made of. Later ones win.

@@ -8,6 +8,7 @@ mod cluster;
 mod conformance;
 mod identity;
 mod journey;
+mod modes;
 mod trouble;
 mod wire;
 mod world;

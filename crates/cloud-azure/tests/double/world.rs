@@ -17,7 +17,7 @@ use cloud_azure::{
 };
 use jiff::Timestamp;
 use model::object::{NodeClaim, NodePool, ProviderId};
-use runtime::{Api, Clock, Event, Metrics, Recorder, Settings, random::Random};
+use runtime::{Api, Clock, Event, Metrics, Recorder, Settings, random::Random, settings::AzureSettings};
 use serde_json::{Value, json};
 use simulator::ApiServer;
 use tokio::sync::{Mutex, mpsc::Receiver};
@@ -29,6 +29,14 @@ use crate::{
 
 pub(crate) const PUT_VM: &str = "VirtualMachines_CreateOrUpdate";
 pub(crate) const PUT_NIC: &str = "NetworkInterfaces_CreateOrUpdate";
+pub(crate) const PUT_MACHINE: &str = "Machines_CreateOrUpdate";
+/// Every mode in which machines come to be.
+pub(crate) const MODES: [&str; 4] = [
+    "aksscriptless",
+    "bootstrappingclient",
+    "aksmachineapi",
+    "aksmachineapiheaderbatch",
+];
 /// The client asks four times by itself: what is to stay lost must be lost four times.
 pub(crate) const EVERY_TRY: Option<u32> = Some(4);
 
@@ -40,6 +48,7 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) events: Mutex<Receiver<Event>>,
     pub(crate) clock: Clock,
+    settings: Arc<Settings>,
     controller: Controller,
 }
 
@@ -64,6 +73,20 @@ pub(crate) fn settings(double: &Double) -> Settings {
     })
 }
 
+/// What a mode needs beside that.
+fn set_mode(azure: &mut AzureSettings, mode: &str, double: &Double) {
+    let setup = double.setup();
+    mode.clone_into(&mut azure.provision_mode);
+    setup.cluster_group.clone_into(&mut azure.resource_group);
+    if mode == "bootstrappingclient" {
+        azure.node_bootstrapping_server_url = double.url();
+    } else if mode != "aksscriptless" {
+        azure.use_sig = true;
+        "sig-subscription".clone_into(&mut azure.sig_subscription_id);
+        setup.pool.clone_into(&mut azure.aks_machines_pool_name);
+    }
+}
+
 /// The provider's client of a double.
 pub(crate) fn client(double: &Double, wire: &Wire, clock: &Clock, credential: Arc<dyn Credential>) -> Arm {
     Arm::new(ArmParts {
@@ -81,7 +104,12 @@ pub(crate) fn client(double: &Double, wire: &Wire, clock: &Clock, credential: Ar
 impl World {
     /// A cluster with a class that is ready.
     pub(crate) async fn new() -> Self {
-        let world = Self::with(|_| {}).await;
+        Self::in_mode("aksscriptless").await
+    }
+
+    /// The same, where machines come to be otherwise.
+    pub(crate) async fn in_mode(mode: &str) -> Self {
+        let world = Self::with(|settings, double| set_mode(&mut settings.azure, mode, double)).await;
         world.create("default", json!({}));
         let class = world.settle("default").await;
         let conditions = class["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -91,19 +119,20 @@ impl World {
     }
 
     /// A cluster without any class.
-    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings, &Double)) -> Self {
         let clock = Clock::starting_at("2026-11-17T10:00:00Z".parse().unwrap());
         let server = cluster::server(&clock);
         let (wire, double) = Wire::start(&clock).await;
         let mut settings = settings(&double);
-        change(&mut settings);
+        change(&mut settings, &double);
+        let settings = Arc::new(settings);
         let metrics = Arc::new(Metrics::default());
         let (recorder, events) = Recorder::new(100);
         let provider = Azure::connect(Parts {
             api: Api::new(server.client(), "karpenter/test"),
             arm: client(&double, &wire, &clock, Arc::new(StaticToken("test".to_owned()))),
             clock: clock.clone(),
-            settings: Arc::new(settings),
+            settings: Arc::clone(&settings),
             metrics: Arc::clone(&metrics),
             recorder,
             random: Random::seeded(7),
@@ -118,6 +147,15 @@ impl World {
             provider,
             metrics,
             clock,
+            settings,
+        }
+    }
+
+    /// What makes a machine here.
+    fn put(&self) -> &'static str {
+        match self.settings.azure.provision_mode.as_str() {
+            "aksscriptless" | "bootstrappingclient" => PUT_VM,
+            _ => PUT_MACHINE,
         }
     }
 
@@ -133,7 +171,7 @@ impl World {
                 Arc::new(StaticToken("test".to_owned())),
             ),
             clock: self.clock.clone(),
-            settings: Arc::new(settings(&self.double)),
+            settings: Arc::clone(&self.settings),
             metrics: Arc::clone(&self.metrics),
             recorder,
             random: Random::seeded(8),
@@ -257,8 +295,18 @@ impl Harness for World {
             retry_after,
         };
         match fault {
-            Fault::LostResponse => self.cut(PUT_VM, Effect::Lost {}, EVERY_TRY),
-            Fault::PartialFailure => self.cut(PUT_VM, refusal(400, "InvalidParameter", None), Some(1)),
+            Fault::LostResponse => self.cut(self.put(), Effect::Lost {}, EVERY_TRY),
+            // An interface is there already; AKS makes the whole of it, and says later that it could not.
+            Fault::PartialFailure if self.put() == PUT_VM => {
+                self.cut(PUT_VM, refusal(400, "InvalidParameter", None), Some(1));
+            }
+            Fault::PartialFailure => {
+                let effect = Effect::Async {
+                    code: "InternalExecutionError".to_owned(),
+                    message: None,
+                };
+                self.cut(PUT_MACHINE, effect, Some(1));
+            }
             Fault::ReadLag(lag) => {
                 let lag = Graph {
                     lag_seconds: Some(i64::try_from(lag.as_secs()).unwrap()),
@@ -268,9 +316,9 @@ impl Harness for World {
             }
             Fault::Throttled(wait) => {
                 let wait = Some(wait.as_secs());
-                self.cut(PUT_VM, refusal(429, "TooManyRequests", wait), EVERY_TRY);
+                self.cut(self.put(), refusal(429, "TooManyRequests", wait), EVERY_TRY);
             }
-            Fault::OutOfStock => self.cut(PUT_VM, refusal(409, "SkuNotAvailable", None), Some(1)),
+            Fault::OutOfStock => self.cut(self.put(), refusal(409, "SkuNotAvailable", None), Some(1)),
         }
         true
     }
@@ -298,12 +346,18 @@ impl Harness for World {
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
+        let (kind, name) = match self.put() {
+            PUT_VM => (PlantKind::Vm, "aks-b"),
+            _ => (PlantKind::Machine, "b"),
+        };
         let plant = Plant {
-            kind: PlantKind::Vm,
-            name: "aks-b".to_owned(),
+            kind,
+            name: name.to_owned(),
             tags,
         };
         self.azure().turn(Knob::Plant(plant)).unwrap();
-        Some(self.provider_id("aks-b"))
+        // AKS gives its virtual machines names of its own.
+        let of_aks = self.double.vms().into_iter().find(|vm| vm.machine);
+        Some(self.provider_id(&of_aks.map_or_else(|| name.to_owned(), |vm| vm.name)))
     }
 }

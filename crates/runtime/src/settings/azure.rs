@@ -294,19 +294,63 @@ impl AzureSettings {
         if !missing.is_empty() {
             return Err(SettingsError::Provider(missing.join("; ")));
         }
+        self.require_of_mode()?;
+        let is_token_needed = !self.makes_aks_machines();
         let needed = [
-            ("sig-subscription-id", "SIG_SUBSCRIPTION_ID", &self.sig_subscription_id),
+            (
+                "sig-subscription-id",
+                "SIG_SUBSCRIPTION_ID",
+                &self.sig_subscription_id,
+                true,
+            ),
             (
                 "sig-access-token-server-url",
                 "SIG_ACCESS_TOKEN_SERVER_URL",
                 &self.sig_access_token_server_url,
+                // AKS reads the images of its own machines.
+                is_token_needed,
             ),
         ];
-        for (flag, variable, value) in needed {
-            if self.use_sig && value.is_empty() {
+        for (flag, variable, value, is_needed) in needed {
+            if self.use_sig && is_needed && value.is_empty() {
                 let text = format!("use-sig is set, but {flag} is not: set {variable}");
                 return Err(SettingsError::Provider(text));
             }
+        }
+        Ok(())
+    }
+
+    /// Whether AKS makes machines for us.
+    fn makes_aks_machines(&self) -> bool {
+        self.provision_mode.starts_with("aksmachineapi")
+    }
+
+    /// Refuses to go on without what the mode needs.
+    fn require_of_mode(&self) -> Result<(), SettingsError> {
+        let mode = self.provision_mode.as_str();
+        let refuse = |flag: &str, variable: &str| {
+            let text = format!("{flag} is required when provision-mode is {mode}: set {variable}");
+            Err(SettingsError::Provider(text))
+        };
+        let speaks_to_aks = mode == "bootstrappingclient" || self.makes_aks_machines();
+        if mode == "bootstrappingclient" && self.node_bootstrapping_server_url.is_empty() {
+            return refuse("nodebootstrapping-server-url", "NODEBOOTSTRAPPING_SERVER_URL");
+        }
+        if self.makes_aks_machines() && self.aks_machines_pool_name.is_empty() {
+            return refuse("aks-machines-pool-name", "AKS_MACHINES_POOL_NAME");
+        }
+        if self.makes_aks_machines() && !self.use_sig {
+            return refuse("use-sig", "USE_SIG to true");
+        }
+        if speaks_to_aks && self.resource_group.is_empty() {
+            return refuse("the resource group of the cluster", "ARM_RESOURCE_GROUP");
+        }
+        if self.manage_existing_aks_machines
+            && !self.aks_machines_pool_name.is_empty()
+            && self.resource_group.is_empty()
+        {
+            let text = "manage-existing-aks-machines needs the resource group of the cluster: set ARM_RESOURCE_GROUP";
+            return Err(SettingsError::Provider(text.to_owned()));
         }
         Ok(())
     }
@@ -469,6 +513,62 @@ mod tests {
             assert!(refused.contains(variable), "{refused}");
         }
         assert!(!refused.contains("CLUSTER_NAME"), "{refused}");
+    }
+
+    #[test]
+    fn each_mode_names_what_it_cannot_do_without() {
+        let complete = [
+            ("ARM_SUBSCRIPTION_ID", "sub"),
+            ("CLUSTER_NAME", "c"),
+            ("CLUSTER_ENDPOINT", "https://c"),
+            ("KUBELET_BOOTSTRAP_TOKEN", "a.b"),
+            ("SSH_PUBLIC_KEY", "k"),
+            ("VNET_SUBNET_ID", "/s"),
+            ("AZURE_NODE_RESOURCE_GROUP", "MC_rg"),
+            ("LOCATION", "eastus"),
+        ];
+        let require = |more: &[(&'static str, &'static str)]| {
+            let all: Vec<_> = complete.iter().chain(more).copied().collect();
+            parsed(&all).unwrap().azure.require().map_err(|error| error.to_string())
+        };
+        let group = ("ARM_RESOURCE_GROUP", "rg");
+        let server = ("NODEBOOTSTRAPPING_SERVER_URL", "nbs");
+        let boots = ("PROVISION_MODE", "bootstrappingclient");
+        assert!(
+            require(&[boots, group])
+                .unwrap_err()
+                .contains("set NODEBOOTSTRAPPING_SERVER_URL")
+        );
+        assert!(
+            require(&[boots, server])
+                .unwrap_err()
+                .contains("set ARM_RESOURCE_GROUP")
+        );
+        assert_eq!(require(&[boots, server, group]), Ok(()));
+        for mode in ["aksmachineapi", "aksmachineapiheaderbatch"] {
+            let mode = ("PROVISION_MODE", mode);
+            let pool = ("AKS_MACHINES_POOL_NAME", "machines");
+            let (sig, of) = (("USE_SIG", "true"), ("SIG_SUBSCRIPTION_ID", "s"));
+            assert!(
+                require(&[mode, group, sig, of])
+                    .unwrap_err()
+                    .contains("set AKS_MACHINES_POOL_NAME")
+            );
+            assert!(
+                require(&[mode, group, pool])
+                    .unwrap_err()
+                    .contains("set USE_SIG to true")
+            );
+            assert!(
+                require(&[mode, group, pool, sig])
+                    .unwrap_err()
+                    .contains("set SIG_SUBSCRIPTION_ID")
+            );
+            // AKS reads the images itself: nobody has to give tokens for them.
+            assert_eq!(require(&[mode, group, pool, sig, of]), Ok(()));
+        }
+        let sig = [("USE_SIG", "true"), ("SIG_SUBSCRIPTION_ID", "s")];
+        assert!(require(&sig).unwrap_err().contains("set SIG_ACCESS_TOKEN_SERVER_URL"));
     }
 
     #[test]

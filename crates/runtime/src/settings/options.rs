@@ -89,7 +89,7 @@ options! {
     "vnet-guid" "VNET_GUID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.vnet_guid)), "azure: the GUID of the virtual network. Default: Azure is asked.";
     "node-identities" "NODE_IDENTITIES" Kind::Text(|settings, ids| settings.azure.node_identities = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned).collect()), "azure: ARM ids of the identities that nodes have, separated by commas. Default none.";
     "kubelet-identity-client-id" "KUBELET_IDENTITY_CLIENT_ID" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.kubelet_identity_client_id)), "azure: the client ID of the identity that kubelets use. Default none.";
-    "provision-mode" "PROVISION_MODE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.provision_mode)), "azure: aksscriptless; the other modes of upstream are refused at the start. Default aksscriptless.";
+    "provision-mode" "PROVISION_MODE" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.provision_mode)), "azure: aksscriptless, bootstrappingclient, aksmachineapi or aksmachineapiheaderbatch. Default aksscriptless.";
     "nodebootstrapping-server-url" "NODEBOOTSTRAPPING_SERVER_URL" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.node_bootstrapping_server_url)), "azure: the service of mode bootstrappingclient. Default none.";
     "use-sig" "USE_SIG" Kind::Switch(|settings| &mut settings.azure.use_sig), "azure: images come from shared galleries instead of community galleries. Default false.";
     "sig-access-token-server-url" "SIG_ACCESS_TOKEN_SERVER_URL" Kind::Text(|settings, text| text.clone_into(&mut settings.azure.sig_access_token_server_url)), "azure: who gives tokens for shared galleries. Default none.";

@@ -41,7 +41,7 @@ fn judged(code: &str, message: &str, zone: &str, kind: &'static str) -> (String,
         code: code.to_owned(),
         message: message.to_owned(),
         status: Some(409),
-        retry_after: None,
+        ..Failure::default()
     };
     let refusal = refusal(&failure, &chosen(zone, kind), &record());
     let CloudError::InsufficientCapacity { message, offerings } = &refusal.error else {
@@ -196,7 +196,7 @@ fn anything_else_is_tried_again_with_its_words() {
         code: "InvalidParameter".to_owned(),
         message: "x".repeat(5000),
         status: Some(400),
-        retry_after: None,
+        ..Failure::default()
     };
     let refusal = refusal(&failure, &chosen("r-1", "spot"), &record());
     let CloudError::Create { reason, message } = refusal.error else {

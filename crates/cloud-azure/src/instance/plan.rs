@@ -1,0 +1,213 @@
+//! What is a claim's machine to be, and what does it come to when Azure says no?
+
+use std::sync::Arc;
+
+use api::{
+    azure::{AKSNodeClass, NodeImage},
+    labels::NODEPOOL,
+};
+use cloud::{CloudError, LaunchToken, Launched};
+use model::{object::NodeClaim, snapshot::CatalogType};
+
+use crate::{
+    arm::{Failure, wire::Tags},
+    class::Class,
+    launch::{Chosen, choose, missing_class, refusal::refusal, tags},
+    node_class::image_of_type,
+    offers::SizeRecord,
+    reads::ReadSide,
+};
+
+/// Who makes the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// We do: a virtual machine.
+    Us,
+    /// AKS does: a machine of an agent pool.
+    Aks,
+}
+
+/// Everything that a launch is made from.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) class: Arc<AKSNodeClass>,
+    pub(super) chosen: Chosen,
+    pub(super) record: Arc<SizeRecord>,
+    pub(super) image: NodeImage,
+    pub(super) kubernetes: String,
+    pub(super) tags: Tags,
+    pub(super) in_place_hash: String,
+}
+
+/// What a launch begins with.
+pub(super) enum Prepared {
+    /// An earlier request of it has made the machine.
+    There(Box<Launched>),
+    /// There is none yet.
+    Planned(Box<Plan>),
+}
+
+/// The class of a claim.
+pub(super) async fn class_of(read: &ReadSide, claim: &NodeClaim) -> Result<Arc<AKSNodeClass>, CloudError> {
+    let reference = claim
+        .spec
+        .node_class_ref
+        .as_ref()
+        .ok_or_else(|| CloudError::Other(format!("NodeClaim {} has no spec.nodeClassRef", claim.metadata.name)))?;
+    let class = read.node_class(&reference.name).await?;
+    class.ok_or_else(|| {
+        missing_class(&format!(
+            "aksnodeclasses.karpenter.azure.com \"{}\" not found",
+            reference.name
+        ))
+    })
+}
+
+/// The sizes of a class.
+pub(super) fn types(read: &ReadSide, class: &AKSNodeClass) -> Result<Vec<Arc<CatalogType>>, CloudError> {
+    read.instance_types(class).map_err(|error| CloudError::Create {
+        reason: "InstanceTypeResolutionFailed".to_owned(),
+        message: format!("Error resolving instance types: {error}"),
+    })
+}
+
+/// Upstream's tags of a claim's machine.
+pub(super) fn upstream_tags(read: &ReadSide, class: &AKSNodeClass, claim: &NodeClaim) -> Result<Tags, CloudError> {
+    let azure = &read.settings.azure;
+    let additional = azure.extra_tags();
+    let additional = additional.map_err(|error| CloudError::Other(error.to_string()))?;
+    Ok(tags::upstream(&azure.cluster_name, &additional, class, claim))
+}
+
+/// The hash of what can change in place. The identities of its machines are AKS's own affair.
+pub(super) fn in_place_hash(read: &ReadSide, maker: Maker, upstream: &Tags) -> String {
+    match maker {
+        Maker::Us => tags::in_place_hash(&read.settings.azure.node_identities, upstream),
+        Maker::Aks => tags::in_place_hash(&[], upstream),
+    }
+}
+
+/// All tags of a claim's machine.
+pub(super) fn all_tags(
+    maker: Maker,
+    upstream: &Tags,
+    class: &AKSNodeClass,
+    claim: &NodeClaim,
+    token: Option<&LaunchToken>,
+) -> Tags {
+    let mut all = tags::all(upstream, class, claim, token);
+    if maker == Maker::Aks {
+        all.insert(tags::AKS_MACHINE.to_owned(), claim.metadata.name.to_string());
+    }
+    all
+}
+
+/// Decides what to ask for.
+pub(super) fn plan(
+    read: &ReadSide,
+    maker: Maker,
+    claim: &NodeClaim,
+    token: &LaunchToken,
+    name: String,
+    class: Arc<AKSNodeClass>,
+) -> Result<Plan, CloudError> {
+    let types = types(read, &class)?;
+    let offers = &read.offers;
+    let chosen = choose(claim, &types, &read.random, |size, zone, kind| {
+        offers.why(size, zone, kind)
+    })?;
+    let upstream = upstream_tags(read, &class, claim)?;
+    let in_place_hash = in_place_hash(read, maker, &upstream);
+    let tags = all_tags(maker, &upstream, &class, claim, Some(token));
+    complete(read, name, class, chosen, tags, in_place_hash)
+}
+
+/// The plan for a choice.
+pub(super) fn complete(
+    read: &ReadSide,
+    name: String,
+    class: Arc<AKSNodeClass>,
+    chosen: Chosen,
+    tags: Tags,
+    in_place_hash: String,
+) -> Result<Plan, CloudError> {
+    let failed = |message: String| CloudError::Create {
+        reason: "CreateInstanceFailed".to_owned(),
+        message,
+    };
+    let size = chosen.entry.name.as_str();
+    let record = read.offers.record(size);
+    let record = record.ok_or_else(|| failed(format!("size {size} is not known any more")))?;
+    let images = class.images().map_err(|stale| failed(stale.to_string()))?;
+    let Some(image) = image_of_type(images, &chosen.entry).cloned() else {
+        read.metrics.image_selection_error_count.inc([Class(&class).family()]);
+        return Err(failed(format!(
+            "no image of AKSNodeClass {} fits size {size}",
+            Class(&class).name()
+        )));
+    };
+    let kubernetes = class
+        .kubernetes_version()
+        .map_err(|stale| failed(stale.to_string()))?
+        .to_owned();
+    Ok(Plan {
+        name,
+        class,
+        chosen,
+        record,
+        image,
+        kubernetes,
+        tags,
+        in_place_hash,
+    })
+}
+
+/// What a refusal comes to, told to whom it concerns.
+pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, plan: &Plan, failure: &Failure, phase: &str) -> CloudError {
+    let (size, pool) = (plan.record.name.as_str(), pool_of(claim));
+    let labels = [
+        plan.image.id.as_str(),
+        size,
+        &plan.chosen.zone,
+        plan.chosen.capacity_type,
+        pool,
+        phase,
+        failure.label(),
+    ];
+    read.metrics.instance_vm_create_failure_total.inc(labels);
+    let refusal = refusal(failure, &plan.chosen, &plan.record);
+    for shortage in &refusal.shortages {
+        read.offers.mark_unavailable(shortage);
+    }
+    refusal.error
+}
+
+/// A launch begins.
+pub(super) fn count_start(read: &ReadSide, claim: &NodeClaim, plan: &Plan) {
+    let labels = [
+        plan.image.id.as_str(),
+        plan.record.name.as_str(),
+        &plan.chosen.zone,
+        plan.chosen.capacity_type,
+        pool_of(claim),
+    ];
+    read.metrics.instance_vm_create_start_total.inc(labels);
+}
+
+/// The pool of a claim; empty where it has none.
+pub(super) fn pool_of(claim: &NodeClaim) -> &str {
+    claim.metadata.labels.get(NODEPOOL).map_or("", |pool| pool)
+}
+
+/// Whether a claim is given up when it hears this, rather than launched again.
+pub(super) fn gives_up(error: &CloudError) -> bool {
+    matches!(
+        error,
+        CloudError::InsufficientCapacity { .. } | CloudError::NodeClassNotReady(_)
+    )
+}
+
+/// Whether a failure says that nothing will come of a request.
+pub(super) fn is_settled(failure: &Failure) -> bool {
+    failure.status.is_some_and(|status| status < 500 && status != 429)
+}
