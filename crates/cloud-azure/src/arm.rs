@@ -9,7 +9,6 @@ mod credential;
 mod environment;
 mod failure;
 mod operation;
-mod transport;
 pub mod wire;
 
 pub use client::{Arm, ArmParts};
@@ -17,4 +16,4 @@ pub use credential::{Credential, ManagedIdentity, SharedGallery, StaticToken, To
 pub use environment::{Environment, EnvironmentError};
 pub use failure::{Detail, Failure};
 pub use operation::Operation;
-pub use transport::{HyperTransport, Transport, TransportError};
+pub use runtime::egress::{HyperTransport, Transport, TransportError};

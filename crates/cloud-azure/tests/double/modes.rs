@@ -10,6 +10,7 @@ use model::object::NodeClaim;
 use serde_json::{Value, json};
 
 use crate::{
+    cluster,
     journey::recorded,
     world::{EVERY_TRY, PUT_MACHINE, PUT_VM, World},
 };
@@ -168,7 +169,7 @@ async fn of_a_batch_only_those_fail_that_azure_names() {
             one("karpenter.sh/capacity-type", "spot"),
             one("topology.kubernetes.io/zone", zone),
         ]);
-        World::claim_for(name, requirements)
+        cluster::claim_for(name, &requirements)
     };
     let (a, b) = (zoned("a", "eastus-1"), zoned("b", "eastus-2"));
     let (one, two) = tokio::join!(world.launch(&a), world.launch(&b));
