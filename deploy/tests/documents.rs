@@ -105,3 +105,48 @@ fn every_link_of_the_pages_about_installation_leads_somewhere() {
     assert!(count >= 60, "{count} links");
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+/// The text of all sources of the workspace.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_stands_for_a_spec_of_upstreams_on_azure_is_there_and_counted() {
+    let page = read("docs/conformance/azure.md").unwrap();
+    let mut all = String::new();
+    for folder in ["crates", "e2e"] {
+        sources(&root().join(folder), &mut all);
+    }
+    let row = Regex::new(r"^\| .* \| (?:–|`[^`]+`(?: conformance)? (\w+)) \|$").unwrap();
+    let heading = Regex::new(r"^## `.*`: (\d+ of \d+)$").unwrap();
+    let (mut told, mut done, mut rows, mut sum) = (String::new(), 0, 0, (0, 0));
+    for line in page.lines().chain(["## `the end`: 0 of 0"]) {
+        if let Some(found) = heading.captures(line) {
+            assert!(
+                told.is_empty() || told == format!("{done} of {rows}"),
+                "before {line}: {done} of {rows}"
+            );
+            told = found[1].to_owned();
+            sum = (sum.0 + done, sum.1 + rows);
+            (done, rows) = (0, 0);
+        } else if line.starts_with("| ") && !line.starts_with("| upstream") {
+            let found = row.captures(line).unwrap_or_else(|| panic!("not a row: {line}"));
+            rows += 1;
+            if let Some(name) = found.get(1) {
+                done += 1;
+                assert!(all.contains(&format!("fn {}(", name.as_str())), "no such test: {line}");
+            }
+        }
+    }
+    let counted = format!("{} of the {} titles below have one", sum.0, sum.1);
+    assert!(page.contains(&counted), "{counted}");
+    assert!(sum.0 >= 300, "{counted}");
+}

@@ -334,6 +334,29 @@ mod tests {
     }
 
     #[test]
+    fn subnets_lie_in_one_network_when_subscription_group_and_name_of_it_are_the_same_to_the_letter() {
+        let subnet = |id: &str| SubnetId::parse(id).unwrap();
+        let here = subnet(SUBNET);
+        assert!(here.is_beside(&here));
+        assert!(here.is_beside(&subnet(&SUBNET.replace("subnets/n", "subnets/other"))));
+        let elsewhere = [
+            SUBNET.replace("subscriptions/s", "subscriptions/t"),
+            SUBNET.replace("resourceGroups/g", "resourceGroups/h"),
+            SUBNET.replace("virtualNetworks/v", "virtualNetworks/w"),
+            SUBNET
+                .replace("subscriptions/s", "subscriptions/t")
+                .replace("virtualNetworks/v", "virtualNetworks/w"),
+            SUBNET.replace("resourceGroups/g", "resourceGroups/G"),
+            SUBNET.replace("virtualNetworks/v", "virtualNetworks/V"),
+        ];
+        for id in elsewhere {
+            assert!(!here.is_beside(&subnet(&id)), "{id}");
+        }
+        // A subnet may be called what the words around it are.
+        assert_eq!(subnet(&SUBNET.replace("subnets/n", "subnets/subnets")).name, "subnets");
+    }
+
+    #[test]
     fn a_managed_network_is_known_by_its_name_and_place() {
         let managed = SUBNET
             .replace("/v/", "/aks-vnet-12345678/")

@@ -366,4 +366,57 @@ mod tests {
         assert!(ours.is_for(&claim("general-x", "u-1")));
         assert!(!ours.is_for(&claim("general-x", "u-2")), "a namesake is another claim");
     }
+
+    fn of_aks(change: Value) -> Result<Machine, String> {
+        let mut whole = json!({
+            "id": "/pools/machines/machines/general-x", "name": "general-x", "zones": ["2"],
+            "properties": {"resourceId": "/subscriptions/s/resourceGroups/MC_g/providers/Microsoft.Compute/virtualMachines/AKS-machines-general-x-12345678-vm",
+                "nodeImageVersion": "AKSUbuntu-2204gen2containerd-1", "hardware": {"vmSize": "Standard_D4s_v5"},
+                "priority": "Spot", "provisioningState": "Succeeded", "tags": {"karpenter.sh_nodepool": "general"},
+                "status": {"creationTimestamp": "2026-11-17T10:00:00Z"}},
+        });
+        for (key, value) in change.as_object().unwrap() {
+            whole["properties"][key] = value.clone();
+        }
+        if let Some(zones) = change.get("zones") {
+            whole["zones"] = zones.clone();
+            whole["properties"].as_object_mut().unwrap().remove("zones");
+        }
+        Machine::of_aks(&serde_json::from_value(whole).unwrap(), "eastus")
+    }
+
+    #[test]
+    fn a_machine_of_aks_is_read_with_the_virtual_machine_behind_it() {
+        let machine = of_aks(json!({})).unwrap();
+        assert_eq!(machine.name, "aks-machines-general-x-12345678-vm");
+        assert_eq!((machine.zone.as_str(), machine.capacity_type), ("eastus-2", "spot"));
+        assert_eq!(machine.image, "AKSUbuntu-2204gen2containerd-1");
+        assert!(machine.created_at.is_some() && !machine.is_deleting());
+        assert_eq!(
+            of_aks(json!({"priority": "Regular"})).unwrap().capacity_type,
+            "on-demand"
+        );
+        assert_eq!(of_aks(json!({"priority": null})).unwrap().capacity_type, "on-demand");
+        assert!(of_aks(json!({"provisioningState": "Deleting"})).unwrap().is_deleting());
+        assert!(!of_aks(json!({"provisioningState": null})).unwrap().is_deleting());
+        for (zones, expected) in [(json!([]), "0"), (json!(null), "0"), (json!(["3"]), "eastus-3")] {
+            assert_eq!(of_aks(json!({"zones": zones})).unwrap().zone, expected);
+        }
+    }
+
+    #[test]
+    fn a_machine_of_aks_without_what_we_act_on_is_refused_with_its_name() {
+        for (field, value) in [
+            ("resourceId", json!(null)),
+            ("nodeImageVersion", json!(null)),
+            ("hardware", json!({})),
+            ("status", json!({})),
+        ] {
+            let refused = of_aks(json!({field: value})).unwrap_err();
+            assert!(
+                refused.contains("AKS machine general-x has no properties."),
+                "{refused}"
+            );
+        }
+    }
 }

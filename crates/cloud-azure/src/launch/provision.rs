@@ -187,7 +187,14 @@ pub(crate) fn hydrated(answer: &NodeBootstrapping, token: &str) -> Result<Boot, 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "called with literals")]
+
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::arm::wire::Sku;
 
     #[test]
     fn the_bootstrap_token_is_put_into_its_places() {
@@ -210,6 +217,111 @@ mod tests {
         };
         let refused = hydrated(&answer, "t").unwrap_err().to_string();
         assert!(refused.contains("customData is not base64"), "{refused}");
+    }
+
+    fn record(name: &str) -> SizeRecord {
+        let all: Value = serde_json::from_str(include_str!("../../tests/data/resource-skus.json")).unwrap();
+        let all: Vec<Sku> = serde_json::from_value(all["southcentralus"]["value"].clone()).unwrap();
+        SizeRecord::read(all.iter().find(|it| it.name == name).unwrap(), "southcentralus").unwrap()
+    }
+
+    fn values(size: &str, spec: Value, claim: Value, definition: &str) -> Value {
+        let class: AKSNodeClass = serde_json::from_value(json!({"apiVersion": "karpenter.azure.com/v1beta1",
+            "kind": "AKSNodeClass", "metadata": {"name": "c"}, "spec": spec}))
+        .unwrap();
+        let record = record(size);
+        let arch = record.machine().arch;
+        let entry = json!({"name": size, "requirements": [
+            {"key": "kubernetes.io/arch", "operator": "In", "values": [arch]}]});
+        let chosen = Chosen {
+            entry: Arc::new(serde_json::from_value(entry).unwrap()),
+            zone: "0".to_owned(),
+            capacity_type: "spot",
+            needs_ultra_ssd: false,
+        };
+        let asked = provision_values(&Provision {
+            claim: &serde_json::from_value(claim).unwrap(),
+            class: &class,
+            chosen: &chosen,
+            record: &record,
+            image: &format!("/CommunityGalleries/g/images/{definition}/versions/1"),
+            kubernetes: "1.33.2",
+            labels: &[("team".to_owned(), "a".to_owned())].into(),
+            settings: &AzureSettings {
+                vnet_subnet_id: "/subnet".to_owned(),
+                ..AzureSettings::default()
+            },
+        });
+        serde_json::to_value(asked.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_service_is_told_everything_of_a_node() {
+        let claim = json!({"metadata": {"name": "x"}, "spec": {
+            "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+            "startupTaints": [{"key": "c", "effect": "NoExecute"}]}});
+        let asked = values(
+            "Standard_D2s_v3",
+            json!({"osDiskSizeGB": 128}),
+            claim,
+            "2204gen2containerd",
+        );
+        assert_eq!(
+            asked,
+            json!({
+                "provisionProfile": {
+                    "name": "", "architecture": "x64", "osType": 2, "osSku": 1, "vmSize": "Standard_D2s_v3",
+                    "distro": "aks-ubuntu-containerd-22.04-gen2", "customNodeLabels": {"team": "a"},
+                    "orchestratorVersion": "1.33.2", "vnetSubnetID": "/subnet", "vnetCidrs": [],
+                    "storageProfile": "ManagedDisks", "nodeTaints": ["a=b:NoSchedule"],
+                    "nodeInitializationTaints": ["c:NoExecute", "karpenter.sh/unregistered:NoExecute"],
+                    "securityProfile": {"sshAccess": 0}, "maxPods": 250, "mode": 2, "customKubeletConfig": {},
+                    "enableFIPS": false, "artifactStreamingProfile": {"enabled": false},
+                },
+                "provisionHelperValues": {"skuCPU": 2.0, "skuMemory": 8.0},
+            })
+        );
+    }
+
+    #[test]
+    fn the_profile_follows_family_architecture_and_security() {
+        let profile = |size: &str, spec: Value, definition: &str| {
+            values(size, spec, json!({"metadata": {"name": "x"}}), definition)["provisionProfile"].clone()
+        };
+        let linux = profile("Standard_D2s_v3", json!({"imageFamily": "AzureLinux"}), "V3gen2");
+        assert_eq!(
+            (linux["osSku"].as_i64(), linux["distro"].as_str()),
+            (Some(7), Some("aks-azurelinux-v3-gen2"))
+        );
+        let arm = profile("Standard_D16plds_v5", json!({}), "2204gen2arm64containerd");
+        assert_eq!(arm["architecture"], "Arm64");
+        let streamed = json!({"artifactStreaming": {"enabled": true}});
+        let is_streamed =
+            |size: &str| profile(size, streamed.clone(), "2204gen2containerd")["artifactStreamingProfile"].clone();
+        assert_eq!(is_streamed("Standard_D2s_v3"), json!({"enabled": true}));
+        assert_eq!(is_streamed("Standard_D16plds_v5"), json!({"enabled": false}));
+        for (fips, expected) in [(json!("FIPS"), true), (json!("Disabled"), false), (json!(null), false)] {
+            let profile = profile("Standard_D2s_v3", json!({"fipsMode": fips}), "V3gen2fips");
+            assert_eq!(profile["enableFIPS"], expected, "{fips}");
+        }
+        let kubelet = json!({"kubelet": {"cpuManagerPolicy": "static", "containerLogMaxSize": "50Mi"}});
+        let kubelet = profile("Standard_D2s_v3", kubelet, "2204gen2containerd");
+        assert_eq!(
+            kubelet["customKubeletConfig"],
+            json!({"cpuManagerPolicy": "static", "containerLogMaxSizeMB": 50})
+        );
+    }
+
+    #[test]
+    fn sizes_with_gpus_are_told_which_driver_and_whether_to_install_it() {
+        let profile = |spec: Value| {
+            let claim = json!({"metadata": {"name": "x"}});
+            values("Standard_NC24ads_A100_v4", spec, claim, "2204gen2containerd")["provisionProfile"]["gpuProfile"]
+                .clone()
+        };
+        assert_eq!(profile(json!({})), json!({"installGPUDriver": true, "driverType": 3}));
+        let none = json!({"gpu": {"mode": "None"}});
+        assert_eq!(profile(none), json!({"installGPUDriver": false, "driverType": 3}));
     }
 
     #[test]

@@ -218,6 +218,53 @@ mod tests {
     }
 
     #[test]
+    fn every_release_has_its_images_plain_trusted_and_validated() {
+        let names = |release: Release, fips, trusted| {
+            let all = release.definitions(fips, trusted).iter();
+            all.map(|it| it.name).collect::<Vec<_>>().join(" ")
+        };
+        let cases = [
+            (
+                Release::Ubuntu2204,
+                false,
+                false,
+                "2204gen2containerd 2204containerd 2204gen2arm64containerd",
+            ),
+            (Release::Ubuntu2204, false, true, "2204gen2TLcontainerd"),
+            (Release::Ubuntu2204, true, false, ""),
+            (Release::Ubuntu2404, false, true, "2404gen2TLcontainerd"),
+            (
+                Release::Ubuntu2004,
+                true,
+                false,
+                "2004gen2fipscontainerd 2004fipscontainerd",
+            ),
+            (Release::AzureLinux2, false, false, "V2gen2 V2 V2gen2arm64"),
+            (Release::AzureLinux2, false, true, "V2gen2TL"),
+            (Release::AzureLinux2, true, false, "V2gen2fips V2fips"),
+            (Release::AzureLinux3, false, false, "V3gen2 V3 V3gen2arm64"),
+            (Release::AzureLinux3, false, true, "V3gen2TL"),
+        ];
+        for (release, fips, trusted, expected) in cases {
+            assert_eq!(names(release, fips, trusted), expected, "{release:?} {fips} {trusted}");
+        }
+    }
+
+    #[test]
+    fn fips_that_is_disabled_is_as_if_nobody_spoke_of_it() {
+        for (version, release) in [("1.31.9", Release::AzureLinux2), ("1.32.0", Release::AzureLinux3)] {
+            for spec in [
+                r#"{"imageFamily":"AzureLinux","fipsMode":"Disabled"}"#,
+                r#"{"imageFamily":"AzureLinux"}"#,
+            ] {
+                let class = class(spec);
+                assert_eq!(Release::of(&class, version), release, "{spec}");
+                assert!(!Class(&class).is_fips(), "{spec}");
+            }
+        }
+    }
+
+    #[test]
     fn requirements_are_sorted_by_length_of_key() {
         let keys: Vec<String> = amd64("x", "2").requirements().into_iter().map(|it| it.key).collect();
         assert_eq!(

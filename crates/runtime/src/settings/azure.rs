@@ -457,6 +457,45 @@ mod tests {
             (("LINUX_ADMIN_USERNAME", "a$b"), "linux-admin-username a$b is malformed"),
             (("ADDITIONAL_TAGS", "a"), "is not of the form key=value"),
             (
+                ("LINUX_ADMIN_USERNAME", "an-administrator-with-a-long-name"),
+                "is malformed",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/x/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d",
+                ),
+                "is invalid",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/diskEncryptionSets/d",
+                ),
+                "is invalid",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/d",
+                ),
+                "is invalid",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/subscriptions/s/resourceGroups//providers/Microsoft.Compute/diskEncryptionSets/d",
+                ),
+                "is invalid",
+            ),
+            (
+                (
+                    "NODE_OSDISK_DISKENCRYPTIONSET_ID",
+                    "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/",
+                ),
+                "is invalid",
+            ),
+            (
                 ("NODE_OSDISK_DISKENCRYPTIONSET_ID", "/a/b"),
                 "node-osdisk-diskencryptionset-id /a/b is invalid",
             ),
@@ -495,12 +534,29 @@ mod tests {
                 "{variable:?}"
             );
         }
-        let too_long = format!("{}=v", "k".repeat(513));
-        assert!(parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), ("ADDITIONAL_TAGS", &too_long)]).is_err());
+        for (key, value) in [(513, 1), (1, 257)] {
+            let too_long = format!("{}={}", "k".repeat(key), "v".repeat(value));
+            assert!(parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), ("ADDITIONAL_TAGS", &too_long)]).is_err());
+        }
+        let none = [("NETWORK_PLUGIN", "none"), ("NETWORK_PLUGIN_MODE", "")];
+        let settings = parsed(&[&none[..], &[("ARM_SUBSCRIPTION_ID", "sub")]].concat()).unwrap();
+        assert_eq!(settings.azure.network_plugin, "none");
+        let defaults = parsed(&[("ARM_SUBSCRIPTION_ID", "sub")]).unwrap().azure;
+        assert_eq!(
+            (defaults.network_plugin.as_str(), defaults.network_plugin_mode.as_str()),
+            ("azure", "overlay")
+        );
+        assert!(!defaults.manage_existing_aks_machines && defaults.disk_encryption_set_id.is_empty());
     }
 
     #[test]
     fn what_is_missing_is_named_with_the_variable_that_sets_it() {
+        let nothing = parsed(&[("ARM_SUBSCRIPTION_ID", "sub")]).unwrap().azure;
+        let refused = nothing.require().unwrap_err().to_string();
+        assert!(
+            refused.contains("set CLUSTER_NAME") && refused.contains("set KUBELET_BOOTSTRAP_TOKEN"),
+            "{refused}"
+        );
         let settings = parsed(&[("ARM_SUBSCRIPTION_ID", "sub"), ("CLUSTER_NAME", "c")]).unwrap();
         let refused = settings.azure.require().unwrap_err().to_string();
         for variable in [

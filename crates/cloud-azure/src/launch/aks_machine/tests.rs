@@ -221,6 +221,137 @@ fn all_taints_are_for_the_beginning_and_none_twice() {
     assert_eq!(kubernetes["nodeTaints"], json!([]));
 }
 
+fn taints_of(spec: Value) -> Vec<String> {
+    let case = Case {
+        claim: json!({"spec": spec}),
+        ..Case::default()
+    };
+    let body = case.body();
+    let taints = &body["properties"]["kubernetes"]["nodeInitializationTaints"];
+    serde_json::from_value(taints.clone()).unwrap()
+}
+
+#[test]
+fn taints_keep_their_effects_and_may_have_no_value() {
+    let taints = json!([{"key": "a", "effect": "NoSchedule"}, {"key": "b", "value": "v", "effect": "PreferNoSchedule"},
+        {"key": "c", "value": "", "effect": "NoExecute"}]);
+    let expected = [
+        "a:NoSchedule",
+        "b=v:PreferNoSchedule",
+        "c:NoExecute",
+        "karpenter.sh/unregistered:NoExecute",
+    ];
+    assert_eq!(taints_of(json!({"taints": taints})), expected);
+    assert_eq!(taints_of(json!({"startupTaints": taints})), expected);
+    assert_eq!(taints_of(json!({})), ["karpenter.sh/unregistered:NoExecute"]);
+}
+
+#[test]
+fn the_taint_of_an_unregistered_node_is_there_once_whoever_brings_it() {
+    let unregistered = json!([{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]);
+    for field in ["taints", "startupTaints"] {
+        assert_eq!(
+            taints_of(json!({field: unregistered})),
+            ["karpenter.sh/unregistered:NoExecute"],
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn a_node_is_a_users_unless_its_label_says_system() {
+    for (label, mode) in [("user", "User"), ("", "User"), ("other", "User"), ("system", "System")] {
+        let case = Case {
+            claim: json!({"metadata": {"name": "x", "labels": {"kubernetes.azure.com/mode": label}}}),
+            ..Case::default()
+        };
+        assert_eq!(case.body()["properties"]["mode"], mode, "{label}");
+    }
+    let case = Case {
+        claim: json!({"metadata": {"name": "x"}}),
+        ..Case::default()
+    };
+    assert_eq!(case.body()["properties"]["mode"], "User");
+}
+
+#[test]
+fn labels_come_from_the_claim_its_requirements_and_the_size_as_far_as_a_kubelet_may_set_them() {
+    let requirement = |key: &str, values: Value| json!({"key": key, "operator": "In", "values": values});
+    let case = Case {
+        claim: json!({
+            "metadata": {"name": "x", "labels": {"team": "a", "kubernetes.io/custom-label": "x",
+                "k8s.io/custom-label": "x", "kubelet.kubernetes.io/custom-label": "x"}},
+            "spec": {"requirements": [requirement("example.com/one", json!(["v"])),
+                requirement("example.com/many", json!(["v", "w"]))]},
+        }),
+        ..Case::default()
+    };
+    let body = case.body();
+    let labels = body["properties"]["kubernetes"]["nodeLabels"].as_object().unwrap();
+    for key in [
+        "team",
+        "example.com/one",
+        "kubelet.kubernetes.io/custom-label",
+        "karpenter.azure.com/sku-name",
+    ] {
+        assert!(labels.contains_key(key), "{key}");
+    }
+    for key in [
+        "kubernetes.io/custom-label",
+        "k8s.io/custom-label",
+        "example.com/many",
+        "kubernetes.io/arch",
+    ] {
+        assert!(!labels.contains_key(key), "{key}");
+    }
+}
+
+#[test]
+fn what_a_class_does_not_say_is_left_to_aks() {
+    let body = Case {
+        spec: json!({}),
+        ..Case::default()
+    };
+    let properties = body.body()["properties"].clone();
+    for place in [
+        "/operatingSystem/osDiskSizeGB",
+        "/operatingSystem/linuxProfile",
+        "/kubernetes/kubeletConfig",
+        "/kubernetes/maxPods",
+        "/kubernetes/artifactStreamingProfile",
+        "/localDNSProfile",
+        "/network/vnetSubnetID",
+    ] {
+        assert_eq!(properties.pointer(place), None, "{place}");
+    }
+    let off = Case {
+        spec: json!({"artifactStreaming": {"enabled": false}, "security": {"encryptionAtHost": false}}),
+        ..Case::default()
+    };
+    let properties = off.body()["properties"].clone();
+    assert_eq!(properties.pointer("/kubernetes/artifactStreamingProfile"), None);
+    assert_eq!(properties["security"]["enableEncryptionAtHost"], false);
+}
+
+#[test]
+fn images_are_not_streamed_on_arm64() {
+    let class: AKSNodeClass = serde_json::from_value(json!({"apiVersion": "karpenter.azure.com/v1beta1",
+        "kind": "AKSNodeClass", "metadata": {"name": "c"}, "spec": {"artifactStreaming": {"enabled": true}}}))
+    .unwrap();
+    let on = |arch: &str| {
+        let entry = json!({"name": "x", "requirements": [
+            {"key": "kubernetes.io/arch", "operator": "In", "values": [arch]}]});
+        let chosen = Chosen {
+            entry: Arc::new(serde_json::from_value(entry).unwrap()),
+            zone: "0".to_owned(),
+            capacity_type: "spot",
+            needs_ultra_ssd: false,
+        };
+        is_streaming(&class, &chosen)
+    };
+    assert!(on("amd64") && !on("arm64"));
+}
+
 #[test]
 fn the_label_of_the_mode_decides_on_the_mode_and_is_not_sent() {
     let case = Case {
@@ -252,9 +383,32 @@ fn an_image_is_named_by_gallery_definition_and_version() {
         "AKSUbuntu-2204gen2containerd-2022.10.03"
     );
     assert!(node_image_version(&SHARED.replace("resourceGroups", "resourcegroups")).is_ok());
-    for other in ["", "/subscriptions/s", "/CommunityGalleries/g/images/d/versions/1"] {
-        assert!(node_image_version(other).is_err(), "{other}");
+    let other_gallery = SHARED
+        .replace("AKSUbuntu/", "AKSAzureLinux/")
+        .replace("2022.10.03", "202501.02.0");
+    assert_eq!(
+        node_image_version(&other_gallery).unwrap(),
+        "AKSAzureLinux-2204gen2containerd-202501.02.0"
+    );
+    let wrong = [
+        String::new(),
+        "/subscriptions/s".to_owned(),
+        "not an id".to_owned(),
+        SHARED.replace("/subscriptions/s", ""),
+        SHARED.replace("/versions/2022.10.03", ""),
+        SHARED.replace("Microsoft.Compute", "Microsoft.Network"),
+        SHARED.replace("galleries", "gallery"),
+        SHARED.replace("images", "image"),
+        SHARED.replace("versions", "version"),
+        SHARED.replace("resourceGroups", "groups"),
+        format!("{SHARED}/more"),
+        "/CommunityGalleries/g/images/d/versions/1".to_owned(),
+    ];
+    for other in wrong {
+        assert!(node_image_version(&other).is_err(), "{other}");
     }
+    let shouted = "/SUBSCRIPTIONS/s/RESOURCEGROUPS/g/providers/MICROSOFT.COMPUTE/GALLERIES/G/IMAGES/d/VERSIONS/1";
+    assert_eq!(node_image_version(shouted).unwrap(), "G-d-1");
     let refused = node_image_version("/CommunityGalleries/g/images/d/versions/1").unwrap_err();
     assert!(refused.to_string().contains("USE_SIG"), "{refused}");
 }

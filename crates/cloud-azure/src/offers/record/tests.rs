@@ -43,6 +43,10 @@ fn the_system_disk_goes_on_nvme_then_the_cache_then_the_temporary_disk() {
         // It has NVMe disks, but not for the system.
         ("Standard_NC24ads_A100_v4", Some((274, "CacheDisk"))),
         ("Standard_D2_v5", None),
+        ("Standard_D16plds_v5", Some((429, "CacheDisk"))),
+        ("Standard_D64s_v3", Some((1717, "CacheDisk"))),
+        ("Standard_D2as_v6", None),
+        ("Standard_D2_v2", None),
     ];
     for (name, disk) in cases {
         assert_eq!(record(name).unwrap().ephemeral_disk, disk, "{name}");
@@ -87,6 +91,34 @@ fn a_class_uses_the_sizes_that_can_do_what_it_asks() {
         "arm64"
     );
     assert!(is_for("Standard_NC16as_T4_v3", r#"{"imageFamily": "AzureLinux"}"#));
+}
+
+#[test]
+fn a_class_that_asks_for_nothing_has_every_size_that_aks_can_drive() {
+    let is_for = |name: &str, spec: &str| record(name).unwrap().is_for(&class(spec));
+    for spec in [
+        "{}",
+        r#"{"security": {"encryptionAtHost": false}}"#,
+        r#"{"artifactStreaming": {"enabled": false}}"#,
+        r#"{"localDNS": {"mode": "Disabled"}}"#,
+    ] {
+        for name in ["Standard_D2_v2", "Standard_D16plds_v5", "Standard_NC24ads_A100_v4"] {
+            assert!(is_for(name, spec), "{name} {spec}");
+        }
+    }
+    assert!(is_for("Standard_D2_v2", r#"{"imageFamily": "AzureLinux"}"#));
+}
+
+#[test]
+fn a_dns_cache_on_the_node_needs_four_cpus() {
+    let mut class = class(r#"{"localDNS": {"mode": "Required"}}"#);
+    let small = record("Standard_D2s_v3").unwrap();
+    let large = record("Standard_D4s_v3").unwrap();
+    assert!(small.is_for(&class) && large.is_for(&class), "it is not decided on yet");
+    class.status = serde_json::from_str(r#"{"localDNSState": "Enabled"}"#).unwrap();
+    assert!(!small.is_for(&class) && large.is_for(&class));
+    class.status = serde_json::from_str(r#"{"localDNSState": "Disabled"}"#).unwrap();
+    assert!(small.is_for(&class));
 }
 
 #[test]
