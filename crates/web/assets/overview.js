@@ -270,7 +270,7 @@ export function view(repaint) {
       vital('Nodes', [nf(N.fleet.nodes), h('small', {}, ` ${N.fleet.spot} spot${N.fleet.launching ? `, ${N.fleet.launching} coming` : ''}`)], { sub: `${nf(N.fleet.vcpu)} vCPU in ${counted(names.length, 'pool')}`, href: '#fleet' }),
       vital('CPU requested', [pct(share(N.fleet.cpu_m), 1), h('small', { class: 'wide' }, ` ${nf(Math.round(N.fleet.cpu_m.requested / 1000))} of ${nf(Math.round(N.fleet.cpu_m.allocatable / 1000))}`)], { fill: share(N.fleet.cpu_m) }),
       vital('Memory requested', [pct(share(N.fleet.memory_mib), 1), h('small', { class: 'wide' }, ' ' + memory(N.fleet.memory_mib.requested, N.fleet.memory_mib.allocatable))], { fill: share(N.fleet.memory_mib) }),
-      vital('Spot share', [pct(N.fleet.vcpu ? N.fleet.spot_vcpu / N.fleet.vcpu : 0, 1), h('small', {}, ' of vCPU')], { fill: N.fleet.vcpu ? N.fleet.spot_vcpu / N.fleet.vcpu : 0, cls: 'cS' }),
+      vital('Spot share', [pct(N.fleet.vcpu ? N.fleet.spot_vcpu / N.fleet.vcpu : 0, 1), h('small', { class: 'wide' }, ' of vCPU')], { fill: N.fleet.vcpu ? N.fleet.spot_vcpu / N.fleet.vcpu : 0, cls: 'cS' }),
       vital('Pods', nf(N.pods.running), { sub: 'running' }),
       vital('Pending', h('span', { class: N.pods.pending ? 'neg' : '' }, nf(N.pods.pending)), {
         sub: N.pods.pending ? (M ? `${nf(blocked)} blocked, ${nf(M.on_their_way)} on the way` : `longest ${span(N.pods.longest_wait_s || 0)}`) : 'nobody waits',
