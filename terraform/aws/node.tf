@@ -44,7 +44,7 @@ resource "aws_iam_role" "node" {
     Statement = [{
       Sid       = "EC2"
       Effect    = "Allow"
-      Principal = { Service = "ec2.amazonaws.com" }
+      Principal = { Service = "ec2.${data.aws_partition.current.dns_suffix}" }
       Action    = ["sts:AssumeRole"]
     }]
   })

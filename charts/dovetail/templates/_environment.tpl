@@ -106,6 +106,7 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
   (list "PACKING" $own.packing)
   (list "CONSOLIDATION" $own.consolidation)
   (list "FORESIGHT" $own.foresight)
+  (list "INTERRUPTION_COST" $own.interruptionCost)
   (list "DECISION_RECORDS" $own.decisionRecords)
   (list "METRICS_PROFILE" $own.metricsProfile)
 }}

@@ -6,7 +6,12 @@ use std::{
     time::Duration,
 };
 
-use api::{annotations::aws::INSTANCE_PROFILE_NAME, aws::EC2NodeClass, labels::INSTANCE_TYPE};
+use api::{
+    annotations::aws::INSTANCE_PROFILE_NAME,
+    aws::EC2NodeClass,
+    labels::{CAPACITY_TYPE_ON_DEMAND, INSTANCE_TYPE},
+};
+use cloud::OfferingKey;
 use keeper::Objects;
 use model::{
     object::{ConditionStatus, Node, NodeClaim, NodeOverlay, condition},
@@ -19,6 +24,8 @@ use crate::{border::Reads, node_class::images_of_types, reads::ReadSide};
 const MINUTE: Duration = Duration::from_mins(1);
 /// Types, zones and prices.
 const CATALOGUE: Duration = Duration::from_hours(12);
+/// How often the machines that may be taken back are counted, and so how coarse their time is.
+const LEDGER: Duration = Duration::from_mins(10);
 /// The ConfigMap that holds what is kept.
 const KEPT_IN: &str = "dovetail-aws-known";
 
@@ -36,6 +43,7 @@ pub(crate) async fn run(read: &ReadSide, namespace: Option<String>) {
         )),
         every("providers.instancetype.capacity", 5 * MINUTE, || learn_memory(read)),
         every("capacityreservation.expiration", MINUTE, || expire(read)),
+        every("interruption.ledger", LEDGER, || count_machine_time(read)),
         every("overlay prices", 5 * MINUTE, || read_overlays(read)),
         every("metrics", MINUTE, || show_offerings(read)),
         every("zonalshift", MINUTE / 2, || read.follow_zonal_shift()),
@@ -121,6 +129,24 @@ async fn learn(read: &ReadSide, claim: &NodeClaim, node: &Node) -> Option<()> {
         read.offers.see_memory(&name, &class, memory);
     }
     Some(())
+}
+
+/// How long machines have run that EC2 may take back: as if those there are had been there since the last look.
+async fn count_machine_time(read: &ReadSide) -> Result<(), String> {
+    let claims = read
+        .objects
+        .claims()
+        .await
+        .map_err(|error| format!("listing nodeclaims, {error}"))?;
+    let mut machines: BTreeMap<OfferingKey, u32> = BTreeMap::new();
+    let launched = claims.iter().filter(|claim| claim.status.provider_id.is_some());
+    for offering in launched.filter_map(OfferingKey::of) {
+        if *offering.capacity_type != *CAPACITY_TYPE_ON_DEMAND {
+            *machines.entry(offering).or_default() += 1;
+        }
+    }
+    read.offers.ran(&machines, LEDGER);
+    Ok(())
 }
 
 /// Deletes claims whose capacity block is about to be taken back.

@@ -5,6 +5,7 @@ mod message;
 mod queue;
 mod status;
 
+pub use self::message::{Unreadable, read as read_message};
 pub(crate) use self::{
     queue::Queue,
     status::{RECEIPT as STATUS_RECEIPT, StatusPoll},

@@ -26,6 +26,7 @@ pub use border::{
 pub use clients::{ClientError, ClientOptions, Clients};
 pub use failure::Failure;
 pub use instance::{Ec2Machines, MachineOptions};
+pub use interruption::{Unreadable, read_message};
 pub use node_class::Controller;
 pub use provider::Aws;
 pub use reads::{Parts, ReadSide};

@@ -15,6 +15,7 @@ pub mod shortages;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use api::{
@@ -26,7 +27,7 @@ use catalogue::{
     Damaged,
     aws::{KnownType, Reservation, Sale},
 };
-use cloud::CloudError;
+use cloud::{CloudError, Interruptions, OfferingKey};
 use model::{
     object::{InstanceTypeName, List},
     price::Price,
@@ -71,6 +72,7 @@ struct State {
     shortages: Shortages,
     reservations: Reservations,
     memory: Memory,
+    interruptions: Interruptions,
     shifted: BTreeSet<String>,
     overlay_prices: BTreeMap<String, Price>,
     more: u64,
@@ -116,6 +118,7 @@ impl Offers {
             shortages: Shortages::default(),
             reservations: Reservations::default(),
             memory: Memory::default(),
+            interruptions: Interruptions::default(),
             shifted: BTreeSet::new(),
             overlay_prices: BTreeMap::new(),
             more: 0,
@@ -379,6 +382,8 @@ impl Offers {
                 prices: &state.prices,
                 shortages: &state.shortages,
                 reservations: &state.reservations,
+                interruptions: &state.interruptions,
+                interruption_cost: self.settings.aws.interruption_cost,
                 shifted: &state.shifted,
                 overlay_prices: &state.overlay_prices,
                 zones: &state.zones,
@@ -443,12 +448,44 @@ impl Offers {
         }
     }
 
+    /// EC2 takes a machine back.
+    pub fn interrupted(&self, offering: &OfferingKey) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.interruptions.interrupted(offering, now);
+        self.rank_anew(&mut state);
+    }
+
+    /// Machines have been running for a while.
+    pub fn ran(&self, machines: &BTreeMap<OfferingKey, u32>, time: Duration) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        for (offering, count) in machines {
+            state.interruptions.ran(offering, time.saturating_mul(*count), now);
+        }
+        self.rank_anew(&mut state);
+        for (offering, _, _) in state.interruptions.all(now) {
+            #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+            let rate = state.interruptions.rate(offering, now).per_million_hours as f64 / 1e6;
+            let labels = [offering.instance_type.as_str(), &offering.capacity_type, &offering.zone];
+            self.metrics.interruptions_per_machine_hour.set(labels, rate);
+        }
+    }
+
+    /// Prices that count interruptions in have changed, where they do.
+    fn rank_anew(&self, state: &mut State) {
+        if !self.settings.aws.interruption_cost.is_zero() {
+            state.more += 1;
+        }
+    }
+
     /// What is worth keeping over a restart, as JSON.
     pub fn keepsake(&self) -> Keepsake {
         let state = self.lock();
         Keepsake {
             shortages: state.shortages.clone(),
             memory: state.memory.clone(),
+            interruptions: state.interruptions.clone(),
         }
     }
 
@@ -457,6 +494,7 @@ impl Offers {
         let mut state = self.lock();
         state.shortages = keepsake.shortages;
         state.memory = keepsake.memory;
+        state.interruptions = keepsake.interruptions;
         state.memory.forget(self.clock.now());
         state.more += 1;
     }
@@ -499,6 +537,8 @@ pub struct Keepsake {
     pub shortages: Shortages,
     /// How much memory machines turned out to have.
     pub memory: Memory,
+    /// Which machines were taken back.
+    pub interruptions: Interruptions,
 }
 
 impl State {

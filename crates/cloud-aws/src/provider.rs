@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use api::labels::aws::WELL_KNOWN;
 use async_trait::async_trait;
 use cloud::{
-    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairAction, RepairPolicy,
-    UnavailableOffering,
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, OfferingKey, RepairAction,
+    RepairPolicy, UnavailableOffering,
 };
 use model::{
     object::{ConditionStatus, NodeClaim, NodePool, ProviderId},
@@ -161,6 +161,12 @@ impl CloudProvider for Aws {
 
     async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
         self.machines.acknowledge(notice).await
+    }
+
+    fn interrupted(&self, claim: &NodeClaim) {
+        if let Some(offering) = OfferingKey::of(claim) {
+            self.reads.offers().interrupted(&offering);
+        }
     }
 
     fn mark_unavailable(&self, offering: &UnavailableOffering) {

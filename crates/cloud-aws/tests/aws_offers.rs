@@ -5,13 +5,17 @@
 
 mod double;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use api::{aws::EC2NodeClass, labels};
 use catalogue::Source;
+use cloud::OfferingKey;
 use cloud_aws::{
     Shortage,
-    offers::{Offers, prices::PriceSource},
+    offers::{
+        Offers,
+        prices::{PriceSource, Prices, product},
+    },
 };
 use model::{
     requirement::RequirementSpec,
@@ -338,5 +342,53 @@ async fn requests_are_counted_by_service_action_and_status() {
     assert!(
         text.contains(r#"aws_sdk_go_request_total{action="DescribeSubnets",service="EC2",status_code="400"} 1"#),
         "{text}"
+    );
+}
+
+#[tokio::test]
+async fn offerings_rank_by_how_often_machines_are_taken_back_only_where_that_is_asked_for() {
+    let key = OfferingKey {
+        instance_type: "m5.large".into(),
+        zone: "us-west-2a".into(),
+        capacity_type: "spot".into(),
+    };
+    let class = class("us-west-2", &["a"], json!({}));
+    let prices = |offers: &Offers| {
+        let entry = find(&offers.types(&class, None).unwrap(), "m5.large");
+        ["spot", "on-demand"].map(|kind| offering(&entry, "us-west-2a", kind).price)
+    };
+    let counted_in = |settings: &mut Settings| {
+        settings.aws.interruption_cost = Duration::from_hours(1);
+    };
+    let (plain, ranked) = tokio::join!(offers("us-west-2", |_| {}), offers("us-west-2", counted_in));
+    let [list_price, on_demand] = prices(&plain);
+    let version = ranked.version();
+    for offers in [&plain, &ranked] {
+        offers.interrupted(&key);
+        offers.ran(&BTreeMap::from([(key.clone(), 8)]), Duration::from_hours(2));
+    }
+    assert_eq!(prices(&plain), [list_price, on_demand]);
+    // Once in forty hours of machine time, and the twentieth part that is assumed: 1.05 in 40 hours.
+    let lost = list_price.picos() * 26_250 / 1_000_000;
+    assert_eq!(prices(&ranked)[0].picos(), list_price.picos() + lost);
+    assert_eq!(prices(&ranked)[1], on_demand);
+    assert!(ranked.version() > version);
+    // A restart does not make it forget.
+    let later = offers("us-west-2", counted_in).await;
+    later.remember(ranked.keepsake());
+    assert_eq!(prices(&later), prices(&ranked));
+}
+
+#[test]
+fn prices_are_in_yuan_in_china_and_stay_the_tables_in_govcloud() {
+    let per_unit = json!({"USD": "0.17", "CNY": "1.20"});
+    let terms = json!({"OnDemand": {"term": {"priceDimensions": {"hour": {"pricePerUnit": per_unit}}}}});
+    let text = json!({"product": {"attributes": {"instanceType": "c98.large"}}, "terms": terms}).to_string();
+    let price = |region| product(&text, region).unwrap().1.to_decimal();
+    assert_eq!([price("cn-north-1"), price("us-east-1")], ["1.2", "0.17"]);
+    let is_asked = |region| Prices::built_in(region, false).unwrap().0.asks_on_demand();
+    assert_eq!(
+        ["cn-north-1", "us-gov-west-1", "us-east-1"].map(is_asked),
+        [true, false, true]
     );
 }

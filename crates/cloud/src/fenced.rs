@@ -116,6 +116,10 @@ impl CloudProvider for Fenced {
         self.cloud.acknowledge(notice).await
     }
 
+    fn interrupted(&self, claim: &NodeClaim) {
+        self.cloud.interrupted(claim);
+    }
+
     fn mark_unavailable(&self, offering: &UnavailableOffering) {
         self.cloud.mark_unavailable(offering);
     }

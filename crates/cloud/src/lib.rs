@@ -7,6 +7,7 @@
 pub mod conformance;
 mod error;
 mod fenced;
+mod interruptions;
 mod launch;
 mod metered;
 mod notice;
@@ -19,9 +20,10 @@ mod unavailable;
 
 pub use error::{CloudError, UnavailableOffering};
 pub use fenced::{Fenced, MayAct};
+pub use interruptions::{Interruptions, OfferingKey, Rate};
 pub use launch::{Instance, LaunchToken, Launched};
 pub use metered::{Call, CallObserver, Metered};
-pub use notice::{Notice, NoticeKind};
+pub use notice::{Meant, Notice, NoticeKind};
 pub use provider::{CloudProvider, HookResult, NodeClassKind, RegistrationHook};
 pub use repair::{InvalidRepairPolicies, RepairAction, RepairPolicies, RepairPolicy};
 pub use sweep::{Findings, GRACE, Held, Sweep};

@@ -158,6 +158,10 @@ impl CloudProvider for Metered {
         self.cloud.acknowledge(notice).await
     }
 
+    fn interrupted(&self, claim: &NodeClaim) {
+        self.cloud.interrupted(claim);
+    }
+
     fn mark_unavailable(&self, offering: &UnavailableOffering) {
         self.cloud.mark_unavailable(offering);
     }

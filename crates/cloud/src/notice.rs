@@ -1,5 +1,7 @@
 //! What a cloud says about machines before anybody asks: it will take one back, it stops one, it repairs its host.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use model::object::{ProviderId, Text};
 
@@ -65,11 +67,40 @@ pub struct Notice {
 impl Notice {
     /// Whether it is about this machine.
     pub fn is_about(&self, id: &ProviderId) -> bool {
-        let id = id.as_str();
-        let last = id.rsplit('/').next().unwrap_or(id);
-        self.machines
-            .iter()
-            .any(|machine| **machine == *id || **machine == *last)
+        let names = names(id);
+        self.machines.iter().any(|machine| names.contains(&&**machine))
+    }
+}
+
+/// What notices may call a machine.
+fn names(id: &ProviderId) -> [&str; 2] {
+    let id = id.as_str();
+    [id, id.rsplit('/').next().unwrap_or(id)]
+}
+
+/// Which of many notices are about which machines: so that a machine is looked at once, however many notices there are.
+#[derive(Debug)]
+pub struct Meant<'a> {
+    /// The places of notices among all, by what they call machines.
+    by_name: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Meant<'a> {
+    /// By these notices.
+    pub fn of(notices: &'a [Notice]) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, notice) in notices.iter().enumerate() {
+            for machine in &notice.machines {
+                by_name.entry(machine).or_default().push(place);
+            }
+        }
+        Self { by_name }
+    }
+
+    /// The places of the notices about a machine.
+    pub fn about(&self, id: &ProviderId) -> BTreeSet<usize> {
+        let named = names(id).into_iter().filter_map(|name| self.by_name.get(name));
+        named.flatten().copied().collect()
     }
 }
 
@@ -95,6 +126,33 @@ mod tests {
         ];
         for (id, expected) in cases {
             assert_eq!(notice.is_about(&id.into()), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn among_many_notices_those_about_a_machine_are_found_once_each() {
+        let notice = |machines: &[&str]| Notice {
+            receipt: "r".into(),
+            kind: NoticeKind::Stopping,
+            machines: machines.iter().map(|name| (*name).into()).collect(),
+            at: Timestamp::UNIX_EPOCH,
+            deadline: None,
+        };
+        let notices = [
+            notice(&["i-1", "i-2"]),
+            notice(&["i-2", "aws:///a/i-2"]),
+            notice(&["i-1"]),
+        ];
+        let meant = Meant::of(&notices);
+        for (id, expected) in [
+            ("aws:///a/i-1", vec![0, 2]),
+            ("aws:///a/i-2", vec![0, 1]),
+            ("aws:///a/i-3", vec![]),
+        ] {
+            let about = meant.about(&id.into());
+            assert_eq!(about.into_iter().collect::<Vec<_>>(), expected, "{id}");
+            let alone = (0..notices.len()).filter(|at| notices[*at].is_about(&id.into()));
+            assert_eq!(alone.collect::<Vec<_>>(), expected, "{id}");
         }
     }
 }

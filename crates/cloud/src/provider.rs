@@ -112,6 +112,11 @@ pub trait CloudProvider: Send + Sync {
         Ok(())
     }
 
+    /// The cloud takes a claim's machine back: told once for a machine, so that it can be counted.
+    fn interrupted(&self, claim: &NodeClaim) {
+        let _ = claim;
+    }
+
     /// An offering is not to be had for a while, as somebody else found out: plans avoid it.
     fn mark_unavailable(&self, offering: &UnavailableOffering) {
         let _ = offering;

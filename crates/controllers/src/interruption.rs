@@ -9,9 +9,9 @@ use std::{sync::Arc, time::Duration};
 
 use api::{annotations, labels};
 use async_trait::async_trait;
-use cloud::{Notice, NoticeKind, UnavailableOffering};
+use cloud::{Meant, Notice, NoticeKind, UnavailableOffering};
 use futures_util::future::join_all;
-use model::object::{Node, NodeClaim, Object};
+use model::object::{Node, NodeClaim, Object, ObjectKey};
 use runtime::{Event, EventKind, Patch, Settings, queue::Backoff};
 use serde_json::json;
 use state::{Change, State};
@@ -36,27 +36,30 @@ impl Interruption {
         Self { managed }
     }
 
-    /// The claims whose machines a notice is about, and their nodes.
-    fn concerned(&self, cluster: &Cluster, notice: &Notice) -> Vec<(Arc<NodeClaim>, Option<Arc<Node>>)> {
+    /// The claims whose machines notices are about, notice by notice.
+    fn concerned(&self, cluster: &Cluster, notices: &[Notice]) -> Vec<Vec<ObjectKey>> {
+        let meant = Meant::of(notices);
+        let mut concerned = vec![Vec::new(); notices.len()];
         cluster.look(|state| {
-            let ours = state
-                .all::<NodeClaim>()
-                .iter()
-                .filter(|claim| self.managed.claim(claim));
-            let meant = ours.filter(|claim| claim.status.provider_id.as_ref().is_some_and(|id| notice.is_about(id)));
-            let node = |claim: &NodeClaim| match Joined::of(claim, state) {
-                Joined::One(node) => Some(node),
-                Joined::None | Joined::Several => None,
-            };
-            meant.map(|claim| (Arc::clone(claim), node(claim))).collect()
-        })
+            let claims = state.all::<NodeClaim>().iter();
+            for claim in claims.filter(|claim| self.managed.claim(claim)) {
+                let about = claim.status.provider_id.as_ref().map(|id| meant.about(id));
+                for place in about.into_iter().flatten() {
+                    if let Some(claims) = concerned.get_mut(place) {
+                        claims.push(claim.metadata.key());
+                    }
+                }
+            }
+        });
+        concerned
     }
 
-    async fn handle(&self, cluster: &Cluster, notice: &Notice) -> Result<(), Problem> {
+    async fn handle(&self, cluster: &Cluster, notice: &Notice, claims: &[ObjectKey]) -> Result<(), Problem> {
         let metrics = cluster.metrics();
         metrics.interruption_received_messages_total.inc([notice.kind.label()]);
         if !mutation::has(Mutation::IgnoresNotices) {
-            for (claim, node) in self.concerned(cluster, notice) {
+            // As it is now: another notice may have been heeded meanwhile.
+            for (claim, node) in claims.iter().filter_map(|key| found(cluster, key)) {
                 heed(cluster, notice.kind, &claim, node.as_deref()).await?;
             }
         }
@@ -68,6 +71,18 @@ impl Interruption {
             .observe([], waited.max(0.0));
         Ok(())
     }
+}
+
+/// A claim and its node.
+fn found(cluster: &Cluster, key: &ObjectKey) -> Option<(Arc<NodeClaim>, Option<Arc<Node>>)> {
+    cluster.look(|state| {
+        let claim = Arc::clone(state.get::<NodeClaim>(key)?);
+        let node = match Joined::of(&claim, state) {
+            Joined::One(node) => Some(node),
+            Joined::None | Joined::Several => None,
+        };
+        Some((claim, node))
+    })
 }
 
 /// What is said about a claim and its node: upstream's words.
@@ -116,6 +131,9 @@ async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Opti
     if !end(cluster, claim, Reason::Interrupted(kind)).await? {
         return Ok(());
     }
+    if is_taken_back(kind) {
+        cluster.cloud().interrupted(claim);
+    }
     tracing::info!(
         "NodeClaim.name" = %claim.metadata.name, "message-kind" = kind.label(),
         "initiating delete from interruption message"
@@ -146,6 +164,11 @@ async fn stamp(cluster: &Cluster, claim: &NodeClaim) -> Result<bool, Problem> {
 
 fn tell<T: Object>(cluster: &Cluster, object: &T, kind: EventKind, reason: &str, message: String) {
     cluster.publish(Event::new(object, kind, reason, message));
+}
+
+/// Whether the cloud wants its capacity back, rather than to mend or end a machine.
+fn is_taken_back(kind: NoticeKind) -> bool {
+    matches!(kind, NoticeKind::SpotInterruption | NoticeKind::ReservationInterruption)
 }
 
 /// What will not be had for a while: where the cloud takes spot machines or reserved ones back, it has none to give.
@@ -195,7 +218,9 @@ impl Controller for Interruption {
 
     async fn reconcile(&self, cluster: &Cluster, _: &&'static str) -> Result<Next, Problem> {
         let notices = cluster.cloud().notices().await?;
-        let handled = join_all(notices.iter().map(|notice| self.handle(cluster, notice))).await;
+        let concerned = self.concerned(cluster, &notices);
+        let each = notices.iter().zip(&concerned);
+        let handled = join_all(each.map(|(notice, claims)| self.handle(cluster, notice, claims))).await;
         let problems: Vec<Problem> = handled.into_iter().filter_map(Result::err).collect();
         if problems.is_empty() {
             return Ok(Next::After(Duration::ZERO));

@@ -128,6 +128,7 @@ families! {
     Minimal Counter interruption_instance_status_unhealthy_total = "karpenter_interruption_instance_status_unhealthy_total" ["category"] "Machines that the cloud itself found unhealthy.";
     Minimal Gauge ec2nodeclasses_userdata_bytes = "karpenter_ec2nodeclasses_userdata_bytes" ["nodeclass"] "Size of the user data that machines of the class boot with.";
     Full Gauge pricing_age_seconds = "dovetail_pricing_age_seconds" ["source"] "How old prices are: of on-demand and spot, and of the built-in table where it is used.";
+    Full Gauge interruptions_per_machine_hour = "dovetail_interruptions_per_machine_hour" ["instance_type", "capacity_type", "zone"] "How often the cloud took machines back in the last week, as far as is known; by it and --interruption-cost offerings rank.";
     Minimal Counter aws_sdk_go_request_total = "aws_sdk_go_request_total" ["service", "action", "status_code"] "The total number of AWS requests.";
     Minimal Histogram aws_sdk_go_request_retry_count = "aws_sdk_go_request_retry_count" ["service", "action", "status_code"] (buckets::RETRIES) "The total number of AWS retry attempts per request.";
     Minimal Histogram aws_sdk_go_request_duration_seconds = "aws_sdk_go_request_duration_seconds" ["service", "action", "status_code"] (buckets::DURATION) "Latency of AWS requests.";

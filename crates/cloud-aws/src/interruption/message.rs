@@ -59,10 +59,10 @@ struct Entity<'a> {
 /// A message that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; the queue takes events of EventBridge as they are")]
-pub(super) struct Unreadable(String);
+pub struct Unreadable(String);
 
 /// What a message says; none when it is about nothing that concerns us. `received` stands in for a time it does not say.
-pub(super) fn read(body: &str, receipt: &str, received: Timestamp) -> Result<Option<Notice>, Unreadable> {
+pub fn read(body: &str, receipt: &str, received: Timestamp) -> Result<Option<Notice>, Unreadable> {
     let envelope: Envelope<'_> = serde_json::from_str(body).map_err(|error| unreadable(&error))?;
     let at = envelope.time.unwrap_or(received);
     let Some((kind, machines)) = meaning(&envelope)? else {

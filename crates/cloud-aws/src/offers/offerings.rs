@@ -1,11 +1,15 @@
 //! Where and at what price a class can have a type.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use api::{
     aws::{CapacityReservation, CapacityReservationState, EC2NodeClass},
     labels::{CAPACITY_TYPE, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, ZONE, aws},
 };
+use cloud::{Interruptions, OfferingKey};
 use jiff::Timestamp;
 use model::{
     object::InstanceTypeName,
@@ -48,6 +52,9 @@ pub(crate) struct Market<'a> {
     pub(crate) prices: &'a Prices,
     pub(crate) shortages: &'a Shortages,
     pub(crate) reservations: &'a Reservations,
+    pub(crate) interruptions: &'a Interruptions,
+    /// What one costs, as time of the machine it takes.
+    pub(crate) interruption_cost: Duration,
     /// Zones, by ID, that machines are shifted away from.
     pub(crate) shifted: &'a BTreeSet<String>,
     /// Prices of overlays for types that have none.
@@ -93,6 +100,7 @@ impl Market<'_> {
             _ => self.prices.on_demand(name),
         };
         let price = price.or_else(|| self.overlay_prices.get(name).copied());
+        let price = price.map(|price| self.expected(price, sold.name, zone, kind));
         let (id, subnets) = self.zone_of_class(zone);
         let is_short = |placement_group| {
             let wanted = Wanted {
@@ -125,6 +133,20 @@ impl Market<'_> {
             capacity_override: ResourceList::EMPTY,
             overhead_override: None,
         }
+    }
+
+    /// The price, with what interruptions cost beside it where that is to be counted in.
+    fn expected(&self, price: Price, name: &InstanceTypeName, zone: &str, kind: &str) -> Price {
+        if self.interruption_cost.is_zero() {
+            return price;
+        }
+        let offering = OfferingKey {
+            instance_type: name.clone(),
+            zone: zone.into(),
+            capacity_type: kind.into(),
+        };
+        let rate = self.interruptions.rate(&offering, self.now);
+        rate.expected(price, self.interruption_cost)
     }
 
     fn reserved(&self, sold: &Sold<'_>, reservation: &CapacityReservation) -> CatalogOffering {

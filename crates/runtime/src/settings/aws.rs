@@ -37,6 +37,8 @@ pub struct AwsSettings {
     pub vm_memory_overhead_percent: f64,
     /// `--interruption-queue`; empty for none
     pub interruption_queue: String,
+    /// `--interruption-cost`; zero: interruptions do not count in prices
+    pub interruption_cost: Duration,
     /// `--reserved-enis`
     pub reserved_enis: i64,
     /// `--disable-dry-run`
@@ -59,6 +61,7 @@ impl Default for AwsSettings {
             eks_control_plane: false,
             vm_memory_overhead_percent: 0.075,
             interruption_queue: String::new(),
+            interruption_cost: Duration::ZERO,
             reserved_enis: 0,
             disable_dry_run: false,
             enable_zonal_shift: false,

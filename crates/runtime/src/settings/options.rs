@@ -70,6 +70,7 @@ options! {
     "eks-control-plane" "EKS_CONTROL_PLANE" Kind::Switch(|settings| &mut settings.aws.eks_control_plane), "aws: EKS runs the control plane and knows its version. Default false.";
     "vm-memory-overhead-percent" "VM_MEMORY_OVERHEAD_PERCENT" Kind::Fraction(|settings| &mut settings.aws.vm_memory_overhead_percent), "aws, azure: the part of memory that the hypervisor takes, until a node has shown it. Default 0.075.";
     "interruption-queue" "INTERRUPTION_QUEUE" Kind::Text(|settings, name| name.clone_into(&mut settings.aws.interruption_queue)), "aws: the name of the SQS queue of interruptions. Default none.";
+    "interruption-cost" "INTERRUPTION_COST" Kind::Span(|settings| &mut settings.aws.interruption_cost), "aws: what one interruption costs, as time of the machine it takes: offerings rank by price and by how often their machines were taken back in the last week. Default 0s, by price alone.";
     "reserved-enis" "RESERVED_ENIS" Kind::Number(|settings, number| { settings.aws.reserved_enis = number; Ok(()) }), "aws: network interfaces that pods do not get. Default 0.";
     "disable-dry-run" "DISABLE_DRY_RUN" Kind::Switch(|settings| &mut settings.aws.disable_dry_run), "aws: node classes are not tried by dry runs. Default false.";
     "enable-zonal-shift" "ENABLE_ZONAL_SHIFT" Kind::Switch(|settings| &mut settings.aws.enable_zonal_shift), "aws: zones that ARC shifted away from are avoided. Default false.";
