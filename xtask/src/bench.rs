@@ -33,11 +33,22 @@ enum Task {
     Cluster(crate::race::Race),
     /// Ours and upstream's controller started on a large cluster: seconds until each leads with a full cache
     Startup(crate::race::Startup),
+    /// What the AWS provider takes: a cold start to a full catalogue, memory with it, interruption messages per second
+    #[command(subcommand)]
+    Aws(Aws),
     /// Answers about a large cluster from its dump: seconds and memory of status, why, cost and plan
     Insight(crate::insight::Insight),
     /// Upstream's scheduler and consolidation, on snapshot files
     #[command(subcommand)]
     Reference(Reference),
+}
+
+#[derive(Subcommand)]
+enum Aws {
+    /// From no client to every type of a class with prices: seconds, processor time, memory. AWS is moto
+    Catalogue(crate::packing::Forwarded),
+    /// Messages of a queue read and matched with claims
+    Interruptions(crate::packing::Forwarded),
 }
 
 #[derive(Args)]
@@ -163,6 +174,10 @@ pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
         Some(Task::Insight(task)) => return crate::insight::run(task),
         Some(Task::Packing(forwarded)) => return crate::packing::run("packing-bench", "bench", forwarded),
         Some(Task::Disruption(forwarded)) => return crate::packing::run("disruption-bench", "bench", forwarded),
+        Some(Task::Aws(Aws::Catalogue(forwarded))) => return crate::packing::run("aws-bench", "catalogue", forwarded),
+        Some(Task::Aws(Aws::Interruptions(forwarded))) => {
+            return crate::packing::run("aws-bench", "interruptions", forwarded);
+        }
         Some(Task::Gen(gen_args)) => write(&generate(gen_args)?, &gen_args.output)?,
         Some(Task::Reference(Reference::Build)) => print(&rig::reference::program()?.display().to_string()),
         Some(Task::Reference(Reference::Solve { run, files })) => solve(files, *run)?,

@@ -213,6 +213,11 @@ const LAYERS: &[Layer] = &[
         pure: false,
     },
     Layer {
+        name: "aws-bench",
+        sees: &["api", "cloud", "cloud-aws", "model", "rig", "runtime"],
+        pure: false,
+    },
+    Layer {
         name: "packing-bench",
         sees: &["catalogue", "model", "packing", "rig", "workloads"],
         pure: false,
