@@ -8,6 +8,7 @@ mod conformance;
 mod debian;
 mod insight;
 mod layers;
+mod named_tests;
 mod packing;
 mod programs;
 mod race;
