@@ -8,6 +8,7 @@ mod background;
 mod class;
 mod cluster;
 mod drift;
+mod evictions;
 mod ids;
 mod instance;
 mod launch;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use api::{annotations::azure::AKS_MACHINE_RESOURCE_ID, labels::azure::WELL_KNOWN};
 use async_trait::async_trait;
 use cloud::{
-    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, RepairAction, RepairPolicy,
+    CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, RepairAction, RepairPolicy,
     UnavailableOffering,
 };
 use model::{
@@ -16,6 +16,7 @@ use model::{
 use crate::{
     Controller, Parts, ReadSide, background,
     drift::drift,
+    evictions::{CONDITION, Evictions},
     instance::{AksMachines, Machines},
     offers::Shortage,
 };
@@ -26,12 +27,16 @@ const NODE_CLASSES: &[NodeClassKind] = &[NodeClassKind {
     kind: "AKSNodeClass",
 }];
 
+/// For how long a size is not asked for as spot where Azure took a machine of it back: as long as where it sells none.
+const EVICTED: Duration = Duration::from_hours(1);
+
 /// Azure virtual machines.
 pub struct Azure {
     reads: Arc<ReadSide>,
     machines: Machines,
     /// Those of an agent pool, where they are ours to look after.
     aks_machines: Option<AksMachines>,
+    evictions: Evictions,
 }
 
 impl Azure {
@@ -41,6 +46,7 @@ impl Azure {
         Ok(Self {
             machines: Machines::new(Arc::clone(&reads)),
             aks_machines: AksMachines::new(&reads),
+            evictions: Evictions::new(reads.clock.clone()),
             reads,
         })
     }
@@ -56,7 +62,11 @@ impl Azure {
     pub fn run(self: Arc<Self>, namespace: Option<String>) -> impl Future<Output = ()> + Send {
         let controller = Arc::new(Controller::new(Arc::clone(&self.reads)));
         async move {
-            tokio::join!(controller.run(), background::run(&self.reads, namespace));
+            tokio::join!(
+                controller.run(),
+                background::run(&self.reads, namespace),
+                self.evictions.follow(self.reads.objects.api()),
+            );
         }
     }
 }
@@ -189,8 +199,21 @@ impl CloudProvider for Azure {
             policy("Ready", unknown, ".*", 10),
             policy("kubernetes.azure.com/NodeHealthy", no, ".*", 0),
             // An agent of AKS on the node writes it when Azure is about to take a spot machine back.
-            policy("PreemptionScheduled", yes, ".*", 0),
+            policy(CONDITION, yes, ".*", 0),
         ]
+    }
+
+    fn gives_notice(&self) -> bool {
+        true
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, CloudError> {
+        Ok(self.evictions.wait().await)
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), CloudError> {
+        self.evictions.heed(&notice.receipt);
+        Ok(())
     }
 
     fn well_known_labels(&self) -> Vec<String> {
@@ -198,7 +221,7 @@ impl CloudProvider for Azure {
     }
 
     fn mark_unavailable(&self, offering: &UnavailableOffering) {
-        let believed = offering.retry_after.unwrap_or(cloud::BELIEVED);
+        let believed = offering.retry_after.unwrap_or(EVICTED);
         let (Some(size), Some(zone), Some(kind)) = (&offering.instance_type, &offering.zone, &offering.capacity_type)
         else {
             return;

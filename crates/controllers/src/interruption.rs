@@ -11,6 +11,7 @@ use api::{annotations, labels};
 use async_trait::async_trait;
 use cloud::{Meant, Notice, NoticeKind, UnavailableOffering};
 use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
 use model::object::{Node, NodeClaim, Object, ObjectKey};
 use runtime::{Event, EventKind, Patch, Settings, queue::Backoff};
 use serde_json::json;
@@ -26,6 +27,10 @@ use crate::{
 pub struct Interruption {
     managed: Managed,
 }
+
+/// A notice that leaves no more time than this leaves none for a drain that waits: pods must be gone by its deadline,
+/// those that need longest begin first, and a budget that would hold one until the machine is gone holds nothing.
+const SHORT: SignedDuration = SignedDuration::from_secs(60);
 
 /// The one thing it reconciles.
 const QUEUE: &str = "notices";
@@ -60,7 +65,7 @@ impl Interruption {
         if !mutation::has(Mutation::IgnoresNotices) {
             // As it is now: another notice may have been heeded meanwhile.
             for (claim, node) in claims.iter().filter_map(|key| found(cluster, key)) {
-                heed(cluster, notice.kind, &claim, node.as_deref()).await?;
+                heed(cluster, notice, &claim, node.as_deref()).await?;
             }
         }
         cluster.cloud().acknowledge(notice).await?;
@@ -113,7 +118,8 @@ fn words(kind: NoticeKind) -> (EventKind, &'static str, &'static str) {
     }
 }
 
-async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Option<&Node>) -> Result<(), Problem> {
+async fn heed(cluster: &Cluster, notice: &Notice, claim: &NodeClaim, node: Option<&Node>) -> Result<(), Problem> {
+    let kind = notice.kind;
     let (event, reason, message) = words(kind);
     tell(cluster, claim, event, reason, message.to_owned());
     if let Some(node) = node {
@@ -122,10 +128,14 @@ async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Opti
     if let Some(offering) = offering(kind, claim) {
         cluster.cloud().mark_unavailable(&offering);
     }
-    if !kind.is_end() || claim.metadata.is_deleting() {
+    if !kind.is_end() {
         return Ok(());
     }
-    if kind.is_forceful() && !stamp(cluster, claim).await? {
+    let is_there = match hurry(notice, claim, cluster.now()) {
+        Some(deadline) => stamp(cluster, claim, deadline).await?,
+        None => true,
+    };
+    if !is_there || claim.metadata.is_deleting() {
         return Ok(());
     }
     if !end(cluster, claim, Reason::Interrupted(kind)).await? {
@@ -147,13 +157,26 @@ async fn heed(cluster: &Cluster, kind: NoticeKind, claim: &NodeClaim, node: Opti
     Ok(())
 }
 
-/// Sets the time by which the drain must be over to now: nothing that runs there can be waited for. False when the
-/// claim is gone.
-async fn stamp(cluster: &Cluster, claim: &NodeClaim) -> Result<bool, Problem> {
-    let now = cluster.now().to_string();
+/// By when a drain must be over; none where it may take its time, or has less already. Nothing that runs on a machine that
+/// fails can be waited for, and nothing can be waited for longer than the machine is there.
+fn hurry(notice: &Notice, claim: &NodeClaim, now: Timestamp) -> Option<Timestamp> {
+    let short = notice.deadline.filter(|deadline| deadline.duration_since(now) <= SHORT);
+    let at_once = (notice.kind.is_forceful() && !claim.metadata.is_deleting()).then_some(now);
+    let deadline = at_once.or(short)?;
+    let known = claim
+        .metadata
+        .annotations
+        .get(annotations::NODECLAIM_TERMINATION_TIMESTAMP);
+    let known: Option<Timestamp> = known.and_then(|text| text.parse().ok());
+    known.is_none_or(|known| deadline < known).then_some(deadline)
+}
+
+/// Sets the time by which the drain must be over. False when the claim is gone.
+async fn stamp(cluster: &Cluster, claim: &NodeClaim, deadline: Timestamp) -> Result<bool, Problem> {
+    let deadline = deadline.to_string();
     let patch = Patch::Merge(json!({"metadata": {
         "uid": claim.metadata.uid.to_string(),
-        "annotations": {annotations::NODECLAIM_TERMINATION_TIMESTAMP: now},
+        "annotations": {annotations::NODECLAIM_TERMINATION_TIMESTAMP: deadline},
     }}));
     match cluster.patch::<NodeClaim>(&claim.metadata.key(), &patch).await {
         Ok(_) => Ok(true),
@@ -232,6 +255,38 @@ impl Controller for Interruption {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notice_of_half_a_minute_hurries_the_drain_and_one_of_two_minutes_does_not() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let notice = |kind, deadline: Option<i64>| Notice {
+            receipt: "r".into(),
+            kind,
+            machines: Vec::new(),
+            at: at(0),
+            deadline: deadline.map(at),
+        };
+        let claim = |known: Option<&str>| -> NodeClaim {
+            let annotations = known.map_or(
+                json!({}),
+                |at| json!({annotations::NODECLAIM_TERMINATION_TIMESTAMP: at}),
+            );
+            serde_json::from_value(json!({"metadata": {"annotations": annotations}})).unwrap()
+        };
+        let (spot, plain) = (NoticeKind::SpotInterruption, claim(None));
+        assert_eq!(hurry(&notice(spot, Some(30)), &plain, at(2)), Some(at(30)));
+        assert_eq!(hurry(&notice(spot, Some(120)), &plain, at(2)), None);
+        assert_eq!(hurry(&notice(spot, None), &plain, at(2)), None);
+        assert_eq!(hurry(&notice(NoticeKind::Impaired, None), &plain, at(2)), Some(at(2)));
+        let hurried = claim(Some("1970-01-01T00:00:10Z"));
+        assert_eq!(
+            hurry(&notice(spot, Some(30)), &hurried, at(2)),
+            None,
+            "it has less already"
+        );
+        let slow = claim(Some("1970-01-01T01:00:00Z"));
+        assert_eq!(hurry(&notice(spot, Some(30)), &slow, at(2)), Some(at(30)));
+    }
 
     #[test]
     fn only_where_spot_is_taken_back_an_offering_is_left_out_of_plans() {

@@ -29,5 +29,6 @@ stories! {
     "batch-night",
     "runaway-pod",
     "stock-out",
+    "azure-stock-out",
     "budget-window",
 }

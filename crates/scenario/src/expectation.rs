@@ -40,6 +40,7 @@ enum What {
     NotDisruptedBetween(Duration, Duration),
     Launched(Bound),
     Taken(Bound),
+    Capacity(Bound, String),
     Image(String),
 }
 
@@ -60,7 +61,7 @@ impl Bound {
 }
 
 /// Every form a sentence may have.
-pub(crate) const FORMS: [&str; 15] = [
+pub(crate) const FORMS: [&str; 16] = [
     "all pods run [WHEN]",
     "all pods of NAME run [WHEN]",
     "at most|at least N nodes [WHEN]",
@@ -74,6 +75,7 @@ pub(crate) const FORMS: [&str; 15] = [
     "an hour costs at most $X [WHEN]",
     "at most|at least N pods are evicted [WHEN]",
     "at most|at least N nodes are disrupted|launched|taken [WHEN]",
+    "at most|at least N nodes are spot|on-demand [WHEN]",
     "no node is disrupted between TIME and TIME",
     "every node runs image NAME [WHEN]",
 ];
@@ -159,6 +161,9 @@ impl What {
             [a, b, c, "nodes" | "node", "are" | "is", "disrupted"] => Self::Disrupted(bound([a, b, c])?),
             [a, b, c, "nodes" | "node", "are" | "is", "launched"] => Self::Launched(bound([a, b, c])?),
             [a, b, c, "nodes" | "node", "are" | "is", "taken"] => Self::Taken(bound([a, b, c])?),
+            [a, b, c, "nodes" | "node", "are" | "is", kind @ ("spot" | "on-demand")] => {
+                Self::Capacity(bound([a, b, c])?, (*kind).to_owned())
+            }
             _ => return None,
         })
     }
@@ -197,6 +202,14 @@ impl What {
             Self::NotDisruptedBetween(from, to) => disrupted_between(scene, *from, *to),
             Self::Launched(bound) => bound.miss(world.region.bill().launched, "machines were launched"),
             Self::Taken(bound) => bound.miss(world.region.bill().taken, "machines were taken"),
+            Self::Capacity(bound, kind) => {
+                let machines = world.region.machines();
+                let count = machines
+                    .iter()
+                    .filter(|machine| machine.capacity_type() == kind)
+                    .count();
+                bound.miss(count as u64, &format!("machines are {kind}"))
+            }
             Self::Image(name) => {
                 let machines = world.region.machines();
                 let other = machines
@@ -272,6 +285,7 @@ mod tests {
             let written = form
                 .replace("at most|at least", "at most")
                 .replace("disrupted|launched|taken", "taken")
+                .replace("spot|on-demand", "spot")
                 .replace("[WHEN]", "by 10m")
                 .replace("TIME", "5m")
                 .replace("NAME", "web")

@@ -117,6 +117,9 @@ pub struct RegionWords {
     /// How often spot prices take a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_step: Option<String>,
+    /// How long before it takes a spot machine back the cloud says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// How many cores may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_cpu: Option<u64>,
@@ -221,6 +224,9 @@ impl Scenario {
         }
         if let Some(step) = &words.price_step {
             rules.price_step = Some(time::parse(step).map_err(|error| format!("priceStep: {error}"))?);
+        }
+        if let Some(notice) = &words.notice {
+            rules.notice = time::parse(notice).map_err(|error| format!("notice: {error}"))?;
         }
         rules.quota_cpu = words.quota_cpu;
         rules.launches_per_minute = words.launches_per_minute;

@@ -1,9 +1,9 @@
 //! The life of a machine on a day without trouble.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use arm::knob::{ImageVersion, Knob, LroStyle, Style};
-use cloud::{CloudError, CloudProvider, Launched};
+use cloud::{CloudError, CloudProvider, Launched, NoticeKind, UnavailableOffering};
 use model::object::NodeClaim;
 use serde_json::json;
 
@@ -160,6 +160,44 @@ async fn an_evicted_machine_is_gone_for_us_too() {
     world.azure().evict("aks-a", 30).unwrap();
     tokio::time::sleep(MINUTE).await;
     assert!(world.provider.list().await.unwrap().is_empty());
+    world.delete(&claim).await;
+    world.judge();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_that_a_node_announces_is_a_notice_and_the_size_is_left_alone_there() {
+    let world = World::new().await;
+    let claim = World::sized("a", "Standard_D4s_v5", "spot");
+    let claim = recorded(&claim, &world.launch(&claim).await.unwrap());
+    let id = claim.status.provider_id.clone().unwrap();
+    let node = json!({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "aks-a", "labels": {"karpenter.sh/capacity-type": "spot"}},
+        "spec": {"providerID": id.as_str()},
+        "status": {"conditions": [{"type": "PreemptionScheduled", "status": "True", "reason": "Preempt",
+            "lastTransitionTime": "2026-11-17T10:00:00Z"}]}});
+    world.server.create(node).unwrap();
+    let work = tokio::spawn(Arc::clone(&world.provider).run(None));
+    let notices = world.provider.notices().await.unwrap();
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].is_about(&id) && notices[0].kind == NoticeKind::SpotInterruption);
+    assert_eq!(notices[0].deadline, Some("2026-11-17T10:00:30Z".parse().unwrap()));
+    world.provider.acknowledge(&notices[0]).await.unwrap();
+    let again = tokio::time::timeout(MINUTE, world.provider.notices()).await;
+    assert!(again.is_err(), "{again:?}");
+    world.provider.mark_unavailable(&UnavailableOffering {
+        instance_type: Some("Standard_D4s_v5".into()),
+        zone: Some("eastus-1".into()),
+        capacity_type: Some("spot".into()),
+        reason: "SpotInterruption".into(),
+        retry_after: None,
+    });
+    let why = |zone: &str| world.provider.reads().offers().why("Standard_D4s_v5", zone, "spot");
+    assert!(why("eastus-1").is_some() && why("eastus-2").is_none());
+    tokio::time::sleep(Duration::from_mins(50)).await;
+    assert!(why("eastus-1").is_some(), "it would be taken back again");
+    tokio::time::sleep(Duration::from_mins(15)).await;
+    assert!(why("eastus-1").is_none());
+    work.abort();
     world.delete(&claim).await;
     world.judge();
 }

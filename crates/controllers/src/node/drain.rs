@@ -1,6 +1,6 @@
 //! Which pods of a node are asked to go now, and how many a drain still waits for.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use model::object::Pod;
@@ -45,7 +45,9 @@ pub struct Plan {
 pub fn plan(pods: &[Arc<Pod>], deadline: Option<Timestamp>, mode: Mode, now: Timestamp) -> Plan {
     let waiting = pods.iter().filter(|pod| pod.is_waiting_eviction(now)).cloned();
     let forced = |pod: &Arc<Pod>| mode == Mode::ForceDelete && must_be_deleted(pod, deadline, now);
-    let (doomed, graceful): (Vec<_>, Vec<_>) = waiting.partition(forced);
+    let (mut doomed, graceful): (Vec<_>, Vec<_>) = waiting.partition(forced);
+    // Who needs longest to end is asked first: a few seconds may be all that is left.
+    doomed.sort_by_key(|pod| Reverse(pod.spec.termination_grace_period_seconds));
     let waiting = doomed.len() + graceful.len();
     let first = graceful.iter().map(|pod| tier(pod)).min();
     let asked = graceful
@@ -135,6 +137,22 @@ mod tests {
             plan.enqueue.iter().map(|pod| &*pod.metadata.name).collect(),
             plan.waiting,
         )
+    }
+
+    #[test]
+    fn of_those_that_would_outlive_the_deadline_who_needs_longest_is_asked_first() {
+        let grace = |seconds: i64| json!({"spec": {"terminationGracePeriodSeconds": seconds}});
+        let pods = [
+            pod("short", &grace(5)),
+            pod("middle", &grace(30)),
+            pod("long", &grace(600)),
+            pod(
+                "critical",
+                &json!({"spec": {"terminationGracePeriodSeconds": 60, "priorityClassName": "system-node-critical"}}),
+            ),
+        ];
+        let found = plan(&pods, Some(at("10:00:30")), Mode::ForceDelete, at("10:00:01"));
+        assert_eq!(names(&found), (vec!["long", "critical", "middle", "short"], 4));
     }
 
     #[test]

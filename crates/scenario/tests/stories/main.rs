@@ -92,12 +92,13 @@ end_as_they_say! {
     batch_night_ends_as_it_says "batch-night",
     runaway_pod_ends_as_it_says "runaway-pod",
     stock_out_ends_as_it_says "stock-out",
+    azure_stock_out_ends_as_it_says "azure-stock-out",
     budget_window_ends_as_it_says "budget-window",
 }
 
 #[test]
 fn no_story_of_the_binary_is_left_out() {
-    assert_eq!(STORIES.len(), 10);
+    assert_eq!(STORIES.len(), 11);
 }
 
 #[test]
