@@ -8,7 +8,6 @@ mod conformance;
 mod debian;
 mod insight;
 mod layers;
-mod named_tests;
 mod packing;
 mod programs;
 mod race;

@@ -1,10 +1,10 @@
-//! What a reviewer should not have to say: names, first lines, left-overs, documents that forgot a crate or name a test that is not there.
+//! What a reviewer should not have to say: names, first lines, left-overs, and documents that forgot a crate.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{named_tests, run};
+use crate::run;
 
 /// Names that say nothing about what is inside.
 const BANNED_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "misc"];
@@ -16,17 +16,15 @@ const LEFTOVERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!(
 pub(crate) fn check() -> Result<String> {
     let listed = run::capture(run::program("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]))?;
     let files: Vec<&str> = listed.lines().filter(|file| run::root().join(file).is_file()).collect();
-    let (mut problems, mut sources) = (Vec::new(), Vec::new());
+    let mut problems = Vec::new();
     for file in &files {
         problems.extend(name_problem(file));
         if Path::new(file).extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(run::root().join(file)).with_context(|| format!("reading {file}"))?;
             problems.extend(source_problems(file, &text));
-            sources.push(*file);
         }
     }
     problems.extend(unmapped_crates(&files)?);
-    problems.extend(named_tests::check(&sources)?);
     if problems.is_empty() {
         return Ok(format!("{} files are tidy", files.len()));
     }
