@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use arm::VmState;
-use arm::knob::{Effect, Fault, Knob, Reset, Stock, When};
+use arm::knob::{Effect, Fault, ImageVersion, Knob, Reset, Stock, When};
 use e2e::autoscaler::{apply_spread, await_event, await_ready, claims, consolidate, nodes, requests, told};
 use e2e::azure::{GRACE, PUT_VM, World, provider_id, tag};
 use rig::Process;
+use serde_json::json;
 
 /// What every journey ends with, also one that failed: nothing is left of it, the roles it ran under forbade nothing, and
 /// everything it asked of Azure keeps to the published schemas.
@@ -222,6 +223,102 @@ fn killed(world: &World, controller: &mut Process) -> Result<()> {
     world.await_azure("the end of the interface without a machine", |azure| {
         azure.leftovers().is_empty().then_some(())
     })
+}
+
+#[test]
+fn a_newer_image_rolls_the_machines_that_boot_from_an_older_one() -> Result<()> {
+    let world = World::alone()?;
+    let mut controller = world.controller("image")?;
+    let journey = newer_image(&world, &mut controller);
+    farewell(&world, controller, journey)
+}
+
+fn newer_image(world: &World, controller: &mut Process) -> Result<()> {
+    let client = world.client();
+    world.apply_pool("image", &["on-demand"], &["Standard_D2s_v5"])?;
+    apply_spread(client, "web", 1)?;
+    await_ready(client, "web", 1)?;
+    let before = world.await_one_machine_per_claim()?;
+    let image = image_of(&before[0]);
+    let definition = image.split('/').rev().nth(2).context("the image has no definition")?;
+    let newer = ImageVersion {
+        image: definition.to_owned(),
+        version: "203001.01.0".to_owned(),
+        published: "2030-01-01T00:00:00Z".parse()?,
+    };
+    world.azure.turn(Knob::Image(newer))?;
+    // Versions are believed for days; another process asks.
+    controller.stop(GRACE);
+    *controller = world.controller("image-newer")?;
+    world.await_azure("a machine that boots from the newer image", |azure| {
+        let vms = azure.vms();
+        let is_newer = |it: &VmState| image_of(it).ends_with("/203001.01.0");
+        (vms.len() == 1 && vms.iter().all(is_newer)).then_some(())
+    })?;
+    await_ready(client, "web", 1)?;
+    let after = world.await_one_machine_per_claim()?;
+    ensure!(after[0].name != before[0].name, "{after:?}");
+    Ok(())
+}
+
+fn image_of(machine: &VmState) -> String {
+    let image = &machine.request["properties"]["storageProfile"]["imageReference"]["communityGalleryImageId"];
+    image.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_machine_that_azure_takes_back_is_drained_before_it_is_gone_and_another_offering_takes_its_pods() -> Result<()> {
+    let world = World::alone()?;
+    let controller = world.controller("eviction")?;
+    let journey = eviction(&world);
+    farewell(&world, controller, journey)
+}
+
+fn eviction(world: &World) -> Result<()> {
+    let client = world.client();
+    world.apply_pool("eviction", &["spot"], &["Standard_D2s_v5", "Standard_E2s_v5"])?;
+    apply_spread(client, "web", 1)?;
+    await_ready(client, "web", 1)?;
+    let before = world.await_one_machine_per_claim()?;
+    let taken = &before[0];
+    // Azure tells the machine, and AKS's agent on it writes it down.
+    announce(world, taken)?;
+    world.azure.evict(&taken.name, 60)?;
+    await_event(client, "SpotInterrupted", "Spot interruption warning was triggered")?;
+    await_event(
+        client,
+        "TerminatingOnInterruption",
+        "Interruption triggered termination",
+    )?;
+    world.await_azure("the end of the machine and another in its place", |azure| {
+        let vms = azure.vms();
+        (vms.len() == 1 && vms[0].name != taken.name).then_some(())
+    })?;
+    await_ready(client, "web", 1)?;
+    let after = world.await_one_machine_per_claim()?;
+    let offering = |it: &VmState| (it.size.clone(), it.zone.clone());
+    ensure!(offering(&after[0]) != offering(taken), "the same again: {after:?}");
+    Ok(())
+}
+
+/// What AKS's agent does on a node whose machine is to be taken back.
+fn announce(world: &World, machine: &VmState) -> Result<()> {
+    let client = world.client();
+    let all = nodes(client)?;
+    let id = provider_id(machine);
+    let node = all.iter().find(|it| it["spec"]["providerID"] == id.as_str());
+    let node = node.context("the machine has no node")?;
+    #[expect(clippy::disallowed_methods, reason = "the control plane runs on the wall's time")]
+    let now = jiff::Timestamp::now().round(jiff::Unit::Second)?.to_string();
+    let mut conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.push(
+        json!({"type": "PreemptionScheduled", "status": "True", "reason": "PreemptScheduled",
+        "message": "Azure takes the machine back", "lastTransitionTime": now, "lastHeartbeatTime": now}),
+    );
+    let name = node["metadata"]["name"].as_str().unwrap_or_default();
+    let patch = json!({"status": {"conditions": conditions}});
+    client.patch(&format!("/api/v1/nodes/{name}/status"), &patch)?;
+    Ok(())
 }
 
 /// Kills the controller when it has interfaces and asks for the machines of a Deployment without being answered.

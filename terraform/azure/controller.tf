@@ -27,7 +27,7 @@ locals {
     region      = [local.subscription]
     identity    = local.node_identities
     encryption  = compact([var.disk_encryption_set_id])
-    node-images = local.uses_galleries ? [local.subscription] : []
+    node-images = local.uses_galleries || local.uses_machines ? [local.subscription] : []
     machines    = local.uses_machines ? [local.cluster.id] : []
   }
   used = { for key, scopes in local.scopes : key => scopes if length(scopes) > 0 }
