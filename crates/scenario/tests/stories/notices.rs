@@ -79,3 +79,45 @@ fn a_notice_is_told_counted_and_its_offering_is_left_alone() {
     }
     assert!(!after.is_empty() && after.is_disjoint(&before), "{before:?} {after:?}");
 }
+
+/// How many pods are there still and not going, 25 seconds after all spot machines were announced to be taken back. They
+/// need ten seconds to end, and a budget wants all of them.
+fn left_behind(notice: Duration) -> usize {
+    let scenario = told(
+        "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], \
+         workloads: [{name: web, replicas: 3, spread: node, minAvailable: 3}]}",
+    );
+    let setup = Setup {
+        source: Source::Kwok,
+        rules: Rules {
+            notice,
+            ..Rules::default()
+        },
+        settings: Settings::default(),
+        start: "2026-01-05T00:00:00Z".parse().unwrap(),
+        is_checked: false,
+    };
+    let left = on_virtual_time(async {
+        let world = World::new(&setup).unwrap();
+        furnish(&scenario, &world).unwrap();
+        let mut life = Life::begin(&world);
+        let began = Instant::now();
+        life.until(&world, began + Duration::from_mins(10)).await;
+        let uid = |pod: &serde_json::Value| pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let before: BTreeSet<String> = world.server.list("Pod").iter().map(uid).collect();
+        assert_eq!(world.region.interrupt(&Scope::default(), 1000), 3);
+        life.until(&world, began + Duration::from_secs(625)).await;
+        let pods = world.server.list("Pod");
+        let is_left =
+            |pod: &&serde_json::Value| before.contains(&uid(pod)) && pod["metadata"]["deletionTimestamp"].is_null();
+        pods.iter().filter(is_left).count()
+    });
+    left.unwrap()
+}
+
+#[test]
+fn with_half_a_minute_of_notice_pods_go_in_time_whatever_protects_them() {
+    assert_eq!(left_behind(Duration::from_secs(30)), 0);
+    // There is time to wait for the budget, which lets one go when another runs elsewhere.
+    assert!(left_behind(Duration::from_mins(2)) > 0);
+}
