@@ -140,7 +140,7 @@ fn counted(page: &str, sources: &str) -> (usize, usize) {
                 told.is_empty() || told == format!("{done} of {rows}"),
                 "before {line}: {done} of {rows}"
             );
-            told = found[1].to_owned();
+            found[1].clone_into(&mut told);
             sum = (sum.0 + done, sum.1 + rows);
             (done, rows) = (0, 0);
         } else if line.starts_with("| ") && !line.starts_with("| upstream") {
