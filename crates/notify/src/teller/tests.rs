@@ -1,3 +1,5 @@
+//! Is everything told once, in time, and to nobody twice?
+
 use std::collections::VecDeque;
 
 use jiff::Timestamp;

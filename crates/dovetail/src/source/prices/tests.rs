@@ -1,3 +1,5 @@
+//! Are prices laid over the right offers, and wrong ones refused by line and value?
+
 use std::io::Write;
 
 use model::{
