@@ -10,8 +10,8 @@ use model::{
     object::{
         CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Namespace, Node, NodeClaim, NodeClass,
         NodeClassReference, NodeOverlay, NodePool, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
-        PodDisruptionBudget, PodTemplate, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
-        ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
+        PodDisruptionBudget, PodTemplate, Read, ReplicaSet, ReplicationController, ResourceClaim,
+        ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
     },
     sharing::Sharing,
 };
@@ -176,7 +176,7 @@ impl Starting {
         let watched = Watched {
             resource: Resource::new(&api_version, kind),
             read: Box::new(move |json: &[u8]| {
-                let mut class: NodeClass = serde_json::from_slice(json)?;
+                let mut class = NodeClass::read(json)?;
                 // Items of a list do not say what they are.
                 (class.api_version, class.kind) = (api_version.as_str().into(), kind.into());
                 Ok(class)

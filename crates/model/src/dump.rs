@@ -8,6 +8,7 @@ mod fault;
 mod item;
 mod list;
 mod parse;
+mod path;
 mod source;
 mod tar;
 mod write;

@@ -84,8 +84,17 @@ use crate::sharing::Sharing;
 /// The label that says which NodePool a node or claim belongs to.
 pub const NODE_POOL_LABEL: &str = "karpenter.sh/nodepool";
 
+/// Reads a kind from API JSON.
+///
+/// Written out per kind rather than generically, so that a reader is generated once, in the kind's own crate, and not again in
+/// every crate that watches it: readers are most of what there is to compile.
+pub trait Read: Sized {
+    /// The object, whatever else the text says.
+    fn read(json: &[u8]) -> serde_json::Result<Self>;
+}
+
 /// A kind of object that a snapshot holds.
-pub trait Object: Serialize + DeserializeOwned + Clone + PartialEq + 'static {
+pub trait Object: Read + Serialize + DeserializeOwned + Clone + PartialEq + 'static {
     /// Group and version it is read and written as.
     const API_VERSION: &'static str;
     /// Its kind.
@@ -101,7 +110,7 @@ pub trait Object: Serialize + DeserializeOwned + Clone + PartialEq + 'static {
 
     /// Reads an object at the watch boundary. `apiVersion` and `kind` are not looked at: the watch knows them.
     fn from_json(json: &[u8], pool: &mut Sharing) -> serde_json::Result<Self> {
-        let mut object: Self = serde_json::from_slice(json)?;
+        let mut object = Self::read(json)?;
         object.share(pool);
         pool.release_when_grown();
         Ok(object)

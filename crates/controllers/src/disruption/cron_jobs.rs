@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
-use model::object::Pod;
+use model::object::{Pod, Read};
 use serde_json::{Value, json};
 
 use super::memory::Memory;
@@ -69,8 +69,8 @@ fn pod(job: &Value, at: u64) -> Option<Arc<Pod>> {
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
         ]},
     });
-    let pod = without_nulls(pod);
-    serde_json::from_value(pod).ok().map(Arc::new)
+    let pod = serde_json::to_vec(&without_nulls(pod)).ok()?;
+    Pod::read(&pod).ok().map(Arc::new)
 }
 
 /// Fields that the template does not have are left out.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    object::{Metadata, Node, Object, ObjectKey},
+    object::{Metadata, Node, Object, ObjectKey, Read},
     sharing::Sharing,
 };
 use runtime::{Delete, Resource, Settings};
@@ -38,6 +38,12 @@ struct Lease {
 #[serde(rename_all = "camelCase", default)]
 struct LeaseSpec {
     renew_time: Option<Timestamp>,
+}
+
+impl Read for Lease {
+    fn read(json: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(json)
+    }
 }
 
 impl Object for Lease {

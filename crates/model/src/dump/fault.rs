@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::path::Path;
+
 /// Longest part of a bad value that is shown.
 const SHOWN_CHARS: usize = 120;
 
@@ -91,26 +93,22 @@ impl Fault {
         }
     }
 
-    /// A fault of a field, found by reading JSON again with its path.
-    pub(super) fn of_field(place: Place, object: Option<ObjectLabel>, error: &PathError, json: &str) -> Self {
-        let problem = without_position(&error.inner().to_string());
+    /// A fault of a field, found by where the reader of a text gave up.
+    pub(super) fn of_field(place: Place, object: Option<ObjectLabel>, error: &serde_json::Error, json: &str) -> Self {
+        let problem = without_position(&error.to_string());
         let fix = fix_for(&problem);
-        let value = serde_json::from_str(json)
-            .ok()
-            .and_then(|root| value_at(root, error.path()));
+        let path = Path::to(error, json);
+        let value = serde_json::from_str(json).ok().and_then(|root| path.value(root));
         Self {
             place,
             object,
-            field: error.path().to_string(),
-            value: value.unwrap_or_default(),
+            field: path.to_string(),
+            value: value.map(|value| shown(&value)).unwrap_or_default(),
             problem,
             fix,
         }
     }
 }
-
-/// What reading with paths yields.
-pub(super) type PathError = serde_path_to_error::Error<serde_json::Error>;
 
 /// Cuts off serde_json's position, which counts within the object and not within the file.
 fn without_position(message: &str) -> String {
@@ -133,20 +131,14 @@ fn fix_for(problem: &str) -> String {
     }
 }
 
-fn value_at(mut value: Value, path: &serde_path_to_error::Path) -> Option<String> {
-    use serde_path_to_error::Segment;
-    for segment in path {
-        value = match segment {
-            Segment::Seq { index } => value.get_mut(*index)?.take(),
-            Segment::Map { key } | Segment::Enum { variant: key } => value.get_mut(key)?.take(),
-            Segment::Unknown => return None,
-        };
+/// As much of a value as a line has room for.
+fn shown(value: &Value) -> String {
+    let mut text = value.to_string();
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS) {
+        text.truncate(end);
+        text.push('…');
     }
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => text.get(..end).map(|start| format!("{start}…")),
-        None => Some(text),
-    }
+    text
 }
 
 impl fmt::Display for Fault {

@@ -45,7 +45,7 @@ pub(super) fn json(text: &str) -> Option<Read> {
         return None;
     }
     let (open, close) = (opening(text)?, text.rfind(']')?);
-    let frame: Frame = serde_json::from_str(&[text.get(..open)?, text.get(close..)?].concat()).ok()?;
+    let frame: Frame = serde_json::from_slice([text.get(..open)?, text.get(close..)?].concat().as_bytes()).ok()?;
     let kind = frame.kind.strip_suffix("List").filter(|_| frame.items.is_empty())?;
     let list = (!kind.is_empty()).then_some(TypeMeta {
         api_version: &frame.api_version,
@@ -57,7 +57,7 @@ pub(super) fn json(text: &str) -> Option<Read> {
         copy.push('[');
         copy.push_str(piece);
         copy.push(']');
-        let mut json = serde_json::Deserializer::from_str(copy);
+        let mut json = serde_json::Deserializer::from_slice(copy.as_bytes());
         Items { worker, list }.deserialize(&mut json)?;
         json.end()
     })
@@ -88,8 +88,9 @@ pub(super) fn yaml(text: &str, read: impl Fn(&str) -> Option<serde_json::Value> 
             copy.clear();
             copy.push(' ');
             copy.push_str(item.get(1..).ok_or_else(unusual)?);
-            let value = read(copy).ok_or_else(unusual)?;
-            Item { worker, list }.deserialize(value)?;
+            // Through JSON, so that there is one reader of each kind and not one for every format.
+            let json = serde_json::to_vec(&read(copy).ok_or_else(unusual)?)?;
+            Item { worker, list }.deserialize(&mut serde_json::Deserializer::from_slice(&json))?;
         }
         Ok(())
     })

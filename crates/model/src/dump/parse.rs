@@ -123,9 +123,9 @@ impl Reading {
         if json.starts_with('[') {
             return self.items(place, json, "", None, depth);
         }
-        let head: Head<'_> = match serde_json::from_str(json) {
+        let head: Head<'_> = match serde_json::from_slice(json.as_bytes()) {
             Ok(head) => head,
-            Err(_) => return self.explained::<Head<'_>>(place, None, "", json),
+            Err(error) => return self.explained(place, "", json, &error),
         };
         let declared = head.api_version.as_deref().zip(head.kind.as_deref());
         let declared = declared.map(|(api_version, kind)| TypeMeta { api_version, kind });
@@ -146,10 +146,10 @@ impl Reading {
     }
 
     fn items(&mut self, place: &Place, json: &str, field: &str, list: Option<TypeMeta<'_>>, depth: usize) {
-        let items: Vec<&RawValue> = match serde_json::from_str(json) {
+        let items: Vec<&RawValue> = match serde_json::from_slice(json.as_bytes()) {
             Ok(items) => items,
             Err(_) if json.trim() == "null" => return,
-            Err(_) => return self.explained::<Vec<serde::de::IgnoredAny>>(place, None, field, json),
+            Err(error) => return self.explained(place, field, json, &error),
         };
         for (at, item) in items.into_iter().enumerate() {
             let place = Place {
@@ -172,7 +172,7 @@ impl Reading {
             return;
         };
         let name: NameHead<'_> = metadata
-            .and_then(|json| serde_json::from_str(json.get()).ok())
+            .and_then(|json| serde_json::from_slice(json.get().as_bytes()).ok())
             .unwrap_or_default();
         let label = ObjectLabel {
             kind: kind.into(),
@@ -182,11 +182,8 @@ impl Reading {
         if label.name.is_empty() {
             return self.nameless(place, label);
         }
-        if read(&mut self.draft, &what, json, &mut self.pool).is_err() {
-            if let Some(error) = Draft::explain(what, json) {
-                self.fault(Fault::of_field(place.clone(), Some(label), &error, json));
-            }
-            return;
+        if let Err(error) = read(&mut self.draft, &what, json, &mut self.pool) {
+            return self.fault(Fault::of_field(place.clone(), Some(label), &error, json));
         }
         self.report.objects += 1;
     }
@@ -207,9 +204,9 @@ impl Reading {
             let fix = "read one snapshot file at a time; dumps may be added to it";
             return self.fault(Fault::of_place(place.clone(), "is a second snapshot file", fix));
         }
-        let head: SnapshotHead<'_> = match serde_json::from_str(json) {
+        let head: SnapshotHead<'_> = match serde_json::from_slice(json.as_bytes()) {
             Ok(head) => head,
-            Err(_) => return self.explained::<SnapshotHead<'_>>(place, None, "", json),
+            Err(error) => return self.explained(place, "", json, &error),
         };
         if let Some(objects) = head.objects {
             self.items(place, objects.get(), "objects", None, depth);
@@ -303,26 +300,13 @@ impl Reading {
     /// Reads a part of the snapshot file; a faulty part is reported and left out.
     fn part<T: DeserializeOwned>(&mut self, place: &Place, field: &str, json: Option<&RawValue>) -> Option<T> {
         let json = json?.get();
-        if let Ok(part) = serde_json::from_str(json) {
-            return Some(part);
-        }
-        self.explained::<T>(place, None, field, json);
-        None
+        let read = serde_json::from_slice(json.as_bytes());
+        read.map_err(|error| self.explained(place, field, json, &error)).ok()
     }
 
-    /// Reads again, slowly, to learn where the fault is.
-    fn explained<'a, T: Deserialize<'a>>(
-        &mut self,
-        place: &Place,
-        label: Option<ObjectLabel>,
-        field: &str,
-        json: &'a str,
-    ) {
-        let deserializer = &mut serde_json::Deserializer::from_str(json);
-        let Err(error) = serde_path_to_error::deserialize::<_, T>(deserializer) else {
-            return;
-        };
-        let mut fault = Fault::of_field(place.clone(), label, &error, json);
+    /// Tells where the reader of a part of a document gave up.
+    fn explained(&mut self, place: &Place, field: &str, json: &str, error: &serde_json::Error) {
+        let mut fault = Fault::of_field(place.clone(), None, error, json);
         fault.field = match (field, fault.field.as_str()) {
             ("", inner) => inner.into(),
             (outer, "." | "") => outer.into(),

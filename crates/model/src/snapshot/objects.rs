@@ -13,8 +13,8 @@ use crate::{
     object::{
         CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Metadata, Namespace, Node, NodeClaim, NodeClass,
         NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
-        PodDisruptionBudget, PodTemplate, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
-        ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
+        PodDisruptionBudget, PodTemplate, Read, ReplicaSet, ReplicationController, ResourceClaim,
+        ResourceClaimTemplate, ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
     },
     sharing::Sharing,
 };
@@ -36,6 +36,17 @@ pub(crate) trait Visit {
     fn node_class(&mut self, class: &NodeClass) -> Result<(), Self::Error>;
 }
 
+macro_rules! readable {
+    ($kind:ident) => {
+        impl Read for $kind {
+            fn read(json: &[u8]) -> serde_json::Result<Self> {
+                serde_json::from_slice(json)
+            }
+        }
+    };
+}
+readable!(NodeClass);
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
         /// The tables of a snapshot, one per kind.
@@ -45,6 +56,8 @@ macro_rules! kinds {
             /// Node classes of every provider; few, so an overlay copies the map.
             pub node_classes: Arc<BTreeMap<NodeClassReference, Arc<NodeClass>>>,
         }
+
+        $(readable!($kind);)*
 
         /// Objects on their way into tables, in the order they were read.
         #[derive(Debug, Default)]
@@ -96,15 +109,6 @@ macro_rules! kinds {
             pub(crate) fn append(&mut self, mut later: Self) {
                 $(self.$field.append(&mut later.$field);)*
                 self.node_classes.append(&mut later.node_classes);
-            }
-
-            /// Reads an object again for the path to what is wrong with it.
-            pub(crate) fn explain(what: TypeMeta<'_>, json: &str) -> Option<Explained> {
-                let TypeMeta { api_version, kind } = what;
-                $(if (api_version, kind) == ($kind::API_VERSION, $kind::KIND) {
-                    return explain::<$kind>(json);
-                })*
-                explain::<NodeClass>(json)
             }
 
             /// The tables; of two objects with the same key the later one stays.
@@ -218,17 +222,10 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::wrapping_add)
 }
 
-/// Where in an object the fault is, and what it is.
-pub(crate) type Explained = serde_path_to_error::Error<serde_json::Error>;
-
-fn explain<T: serde::de::DeserializeOwned>(json: &str) -> Option<Explained> {
-    serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)).err()
-}
-
 impl Draft {
     /// Items of a list need not say what they are, but a node class must remember it.
     fn read_node_class(&mut self, what: &TypeMeta<'_>, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
-        let class: NodeClass = serde_json::from_str(json)?;
+        let class = NodeClass::read(json.as_bytes())?;
         self.add_class(class, *what, pool);
         Ok(())
     }
