@@ -5,6 +5,7 @@
 //! about a pod without the plan becoming wrong. It may only be cheap, quick and the same on every machine.
 
 pub(crate) mod adapt;
+mod board;
 mod budget;
 mod downsize;
 mod free_room;

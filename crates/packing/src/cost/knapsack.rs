@@ -4,19 +4,17 @@
 //! A third of the copies that would fit is taken at a time, so that the mix follows what is still free.
 
 use super::{
+    board::{Board, Head, USUAL},
     problem::{Amounts, WIDTH},
-    space::{Space, inverse},
+    space::Space,
 };
-
-/// Resources most clusters ask for: cpu, memory and a place among the pods of a node.
-const USUAL: usize = 3;
 
 /// The items that may use a node, by shape, the most valuable first; made per market and kept up as items run out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lane {
     shapes: Vec<LaneShape>,
     /// The shapes as a node finds them.
-    heads: Vec<Live>,
+    heads: Board,
     /// No item asks for less of a resource.
     least: Amounts,
     /// All items, the most valuable first, with what each asks for.
@@ -27,34 +25,6 @@ pub(crate) struct Lane {
 struct LaneShape {
     shape: usize,
     items: Vec<usize>,
-}
-
-/// A shape while a node is filled, through the most valuable of its items that may still be added. Nothing is looked at
-/// as often, so all that a score needs is in one place.
-#[derive(Debug, Clone, Copy)]
-struct Live {
-    requests: Amounts,
-    weights: [f64; WIDTH],
-    /// What its item is worth.
-    value: f64,
-    item: usize,
-    /// No group and no mark holds the item back.
-    is_free: bool,
-    /// Position in [`Lane::shapes`], and of the item among its items.
-    at: usize,
-    cursor: usize,
-}
-
-impl Live {
-    #[inline]
-    fn fits<const LANES: usize>(&self, free: &Amounts) -> bool {
-        (0..LANES).all(|lane| self.requests.0[lane] <= free.0[lane])
-    }
-
-    #[inline]
-    fn share<const LANES: usize>(&self, scale: &[f64; WIDTH]) -> f64 {
-        (0..LANES).map(|lane| self.weights[lane] * scale[lane]).sum()
-    }
 }
 
 impl Lane {
@@ -93,23 +63,15 @@ impl Lane {
     }
 
     fn find_heads(&mut self, space: &Space, values: &[f64]) {
-        let head = |(at, shape): (usize, &LaneShape)| {
-            let item = *shape.items.first()?;
-            let it = &space.shapes[shape.shape];
-            Some(Live {
-                requests: it.requests,
-                weights: it.weights,
-                value: values[item],
-                item,
-                is_free: space.is_free[item],
-                at,
-                cursor: 0,
-            })
-        };
         self.heads.clear();
-        self.heads.extend(self.shapes.iter().enumerate().filter_map(head));
-        let requests = self.heads.iter().map(|head| head.requests);
-        self.least = requests.reduce(|least, other| least.common(&other)).unwrap_or_default();
+        let mut least: Option<Amounts> = None;
+        for (at, shape) in self.shapes.iter().enumerate() {
+            let Some(&item) = shape.items.first() else { continue };
+            let it = &space.shapes[shape.shape];
+            self.heads.push(&it.weights, values[item], Head::new(space, item, at));
+            least = Some(least.map_or(it.requests, |least| least.common(&it.requests)));
+        }
+        self.least = least.unwrap_or_default();
     }
 
     /// What all pods that could share a node of any size are worth.
@@ -130,7 +92,8 @@ impl Lane {
 
     /// Each shape with its most valuable item.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.heads.iter().map(|head| (self.shapes[head.at].shape, head.item))
+        let heads = self.heads.heads.iter();
+        heads.map(|head| (self.shapes[head.at].shape, head.item))
     }
 }
 
@@ -168,6 +131,15 @@ enum Order {
     LargeShare,
 }
 
+impl Order {
+    fn gain(self, value: f64) -> f64 {
+        match self {
+            Self::Share => value,
+            Self::LargeShare => value * value,
+        }
+    }
+}
+
 /// Pods on a node: item, how many.
 pub(crate) type Filling = Vec<(usize, u32)>;
 
@@ -183,7 +155,7 @@ pub(crate) struct Knapsack<'a> {
     free: Amounts,
     carries: u64,
     repels: u64,
-    live: Vec<Live>,
+    board: Board,
     steps: usize,
 }
 
@@ -199,7 +171,7 @@ impl<'a> Knapsack<'a> {
             free: Amounts::default(),
             carries: 0,
             repels: 0,
-            live: Vec::new(),
+            board: Board::default(),
             steps: 0,
         }
     }
@@ -276,74 +248,77 @@ impl<'a> Knapsack<'a> {
     }
 
     fn fill_lanes<const LANES: usize>(&mut self, order: Order, lane: &Lane, values: &[f64], left: &[u32]) {
-        let mut live = std::mem::take(&mut self.live);
-        live.clone_from(&lane.heads);
+        let mut board = std::mem::take(&mut self.board);
+        board.begin(&lane.heads, |value| order.gain(value));
         let mut last = None;
-        while let Some(item) = self.best_item::<LANES>(order, lane, values, left, last, &mut live) {
+        loop {
+            self.steps += board.fitting;
+            self.pass_over_blocked(&mut board, order, lane, values, left, last);
+            let Some(at) = board.best::<LANES>(&self.free) else {
+                break;
+            };
+            let item = board.heads[at].item;
             let room = self.room_for(item, left);
+            if room == 0 {
+                // Scores see very large amounts a little rounded.
+                board.drop(at);
+                last = None;
+                continue;
+            }
             self.take(item, (room / 3).max(1));
-            last = Some(item);
+            last = Some(at);
             if !lane.least.fits(&self.free) {
-                self.steps += live.len();
+                self.steps += board.fitting;
                 break;
             }
         }
-        self.live = live;
+        self.board = board;
     }
 
-    /// The item with the best score; shapes that do not fit any more leave `live`. `last` is what was added before: what
+    /// Goes on to other items where one may not be added any more. `last` is the shape that was added to before: what
     /// may be added can have changed by that alone.
-    fn best_item<const LANES: usize>(
-        &mut self,
+    fn pass_over_blocked(
+        &self,
+        board: &mut Board,
         order: Order,
         lane: &Lane,
         values: &[f64],
         left: &[u32],
         last: Option<usize>,
-        live: &mut Vec<Live>,
-    ) -> Option<usize> {
-        self.steps += live.len();
-        let (free, scale) = (self.free, inverse(&self.free));
-        let are_others_held = last.is_none_or(|last| !self.space.is_free[last]);
-        let mut best: Option<(f64, usize)> = None;
-        live.retain_mut(|shape| {
-            if !shape.fits::<LANES>(&free) {
-                return false;
+    ) {
+        if last.is_none_or(|last| !self.space.is_free[board.heads[last].item]) {
+            for at in 0..board.len() {
+                if board.is_held(at) {
+                    self.advance(board, at, order, lane, values, left);
+                }
             }
-            let may_be_blocked = last == Some(shape.item) || (are_others_held && !shape.is_free);
-            if may_be_blocked && !self.advance(shape, lane, values, left) {
-                return false;
-            }
-            let share = shape.share::<LANES>(&scale);
-            let score = match order {
-                Order::Share => shape.value / share,
-                Order::LargeShare => shape.value * shape.value / share,
-            };
-            if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, shape.item));
-            }
-            true
-        });
-        best.map(|(_, item)| item)
+        }
+        if let Some(last) = last {
+            self.advance(board, last, order, lane, values, left);
+        }
     }
 
-    /// Goes on to the shape's next item that may be added; false when there is none. An item that may not be added
-    /// never may again on this node.
-    fn advance(&self, shape: &mut Live, lane: &Lane, values: &[f64], left: &[u32]) -> bool {
-        let items = &lane.shapes[shape.at].items;
-        let Some(next) = items[shape.cursor..]
+    /// Goes on to the shape's next item that may be added, and drops the shape when there is none. An item that may not
+    /// be added never may again on this node.
+    fn advance(&self, board: &mut Board, at: usize, order: Order, lane: &Lane, values: &[f64], left: &[u32]) {
+        let head = &mut board.heads[at];
+        let items = &lane.shapes[head.at].items;
+        let next = items[head.cursor..]
             .iter()
-            .position(|&item| self.allowed(item, left) > 0)
-        else {
-            return false;
-        };
-        if next > 0 {
-            shape.cursor += next;
-            shape.item = items[shape.cursor];
-            shape.value = values[shape.item];
-            shape.is_free = self.space.is_free[shape.item];
+            .position(|&item| self.allowed(item, left) > 0);
+        match next {
+            None => board.drop(at),
+            Some(0) => {}
+            Some(next) => {
+                let cursor = head.cursor + next;
+                let item = items[cursor];
+                *head = Head {
+                    cursor,
+                    ..Head::new(self.space, item, head.at)
+                };
+                board.gains[at] = order.gain(values[item]);
+            }
         }
-        true
     }
 
     #[inline]
