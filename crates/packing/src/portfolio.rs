@@ -1,7 +1,7 @@
 //! Which plan is cheapest? Upstream's own and those the cheaper passes propose, all filled through the same tests.
 //!
 //! The faithful plan is always in the race, so no plan costs more than upstream's would. A proposal counts only if it
-//! places every pod the faithful plan places and keeps spot claims as flexible. kube-scheduler spends the plan, not we:
+//! places every pod the faithful plan places and keeps spot claims as flexible, or places more. kube-scheduler spends the plan, not we:
 //! every plan in the race is rehearsed, and the one that costs least once its leftovers have nodes too is chosen.
 //! The race ends when a plan is so near to the lower bound that nothing is left to win, or its work is used up.
 
@@ -266,7 +266,10 @@ impl<'p> Race<'p> {
     /// A plan, and whether it may win: never if it is dearer than upstream's own, whatever a rehearsal says, nor twice.
     fn proposal(&self, name: &'static str, mut plan: Plan) -> Proposal {
         steer(&mut plan, self.problem.options.steering);
-        let is_valid = unplaced(&plan).is_subset(&self.hopeless) && is_flexible(&plan, self.flexibility);
+        let left = unplaced(&plan);
+        // A pod that gets a node is worth more than types to choose from: within limits, a choice has to be paid for.
+        let is_valid = left.is_subset(&self.hopeless)
+            && (left.len() < self.hopeless.len() || is_flexible(&plan, self.flexibility));
         let contender = contender(name, &plan, is_valid);
         let is_cheaper = rank(&contender) < rank(&self.report.contenders[0]);
         Proposal {
@@ -350,6 +353,8 @@ impl<'p> Race<'p> {
     }
 
     fn finish(mut self) -> (Plan, Report) {
+        let most = self.plans.iter().map(|(_, plan)| plan.unplaced.len()).min();
+        self.plans.retain(|(_, plan)| Some(plan.unplaced.len()) == most);
         let cost = |entry: &(usize, Plan)| self.report.contenders[entry.0].cost();
         let best = self.best_price();
         let is_near = |entry: &(usize, Plan)| permille(cost(entry), 1000) <= permille(best, 1000 + NEAR_BEST);

@@ -67,6 +67,33 @@ fn mixed_workloads_cost_a_tenth_less_on_average_and_stay_near_the_bound() {
     assert!(saved / count >= 0.10 && distance / count <= 0.10);
 }
 
+/// The same with a limit on the cores of every pool.
+fn with_cores(mut snapshot: workloads::Snapshot, cores: u32) -> workloads::Snapshot {
+    let limits = serde_json::json!({ "cpu": cores.to_string() });
+    for pool in snapshot.objects.iter_mut().filter(|object| object.kind() == "NodePool") {
+        *pool = pool.clone().with("spec.limits", limits.clone());
+    }
+    snapshot
+}
+
+/// A claim counts in the limits as the largest machine it may become: the first of a plan took what the others needed.
+#[test]
+fn limits_that_leave_room_for_the_cheap_plan_do_not_make_it_dearer() {
+    for (pods, seed, cores) in [(100, 84, 130), (100, 84, 300), (100, 1984, 300), (60, 3, 300)] {
+        let name = format!("mixed-{pods}-{seed} within {cores} cores");
+        let free = mixed::pending(pods, seed);
+        let limited = raced(&name, &with_cores(free.clone(), cores));
+        let free = raced(&format!("mixed-{pods}-{seed}"), &free);
+        let price = |report: &Report| report.winner().unwrap().price.picos();
+        assert!(
+            price(&limited) <= price(&free) / 100 * 110,
+            "{name}: {} instead of {}",
+            price(&limited),
+            price(&free)
+        );
+    }
+}
+
 /// What a plan says, without the order it says it in: nodes with their pods, and pods without a place.
 type Facts = (Vec<(Option<Launch>, Vec<ObjectKey>)>, Vec<ObjectKey>);
 

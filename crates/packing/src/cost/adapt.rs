@@ -92,6 +92,7 @@ impl Picture {
             guides.push(Guide {
                 template: offer.pool,
                 zone: self.zones[offer.zone].filter(|_| bin.is_zone_settled),
+                capacity: offer.capacity,
             });
         }
         let mut order = turns.take();

@@ -2,11 +2,15 @@
 
 use model::{
     requirement::{Requirement, Requirements},
+    resources::ResourceName,
     vocabulary::{KeyId, ValueId},
 };
 
 use super::{Run, attempt::Candidate};
-use crate::space::{StateId, Step};
+use crate::{
+    cost::{Amounts, WIDTH},
+    space::{StateId, Step},
+};
 
 /// A node somebody proposes to launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +19,51 @@ pub(crate) struct Guide {
     pub(crate) template: usize,
     /// The zone it is meant for; none leaves it open.
     pub(crate) zone: Option<ValueId>,
+    /// What the machine it is meant for takes of the NodePool's limits, by lane.
+    pub(crate) capacity: Amounts,
+}
+
+/// What the nodes that are still to be opened will take of the limits of each template, for a claim counts as the largest
+/// machine it may become: the first ones must not take all there is only to have more types to choose from.
+struct Dues {
+    templates: Vec<Due>,
+    /// Whether a node still counts there.
+    is_held: Vec<bool>,
+}
+
+/// What is due to nodes of one template, and how many they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Due {
+    nodes: i64,
+    capacity: Amounts,
+}
+
+impl Dues {
+    fn new(guides: &[Guide], templates: usize) -> Self {
+        let mut dues = Self {
+            templates: vec![Due::default(); templates],
+            is_held: vec![true; guides.len()],
+        };
+        for guide in guides {
+            let due = &mut dues.templates[guide.template];
+            due.nodes += 1;
+            due.capacity.add(&guide.capacity, 1);
+        }
+        dues
+    }
+
+    /// Takes a node off, for it is being opened; what was due to its template with it.
+    fn release(&mut self, at: usize, guide: &Guide) -> Due {
+        let due = &mut self.templates[guide.template];
+        if !std::mem::replace(&mut self.is_held[at], false) {
+            due.nodes += 1;
+            due.capacity.add(&guide.capacity, 1);
+        }
+        let before = *due;
+        due.nodes -= 1;
+        due.capacity.take(&guide.capacity, 1);
+        before
+    }
 }
 
 impl Run<'_> {
@@ -26,10 +75,12 @@ impl Run<'_> {
     pub(crate) fn fill(&mut self, guides: &[Guide], order: &[(usize, u32)]) -> Vec<u32> {
         let mut left = Vec::new();
         let mut claims: Vec<Option<usize>> = vec![None; guides.len()];
+        let mut dues = Dues::new(guides, self.template_states.len());
         for &(guide, pod) in order {
             let is_placed = match claims[guide] {
                 None => {
-                    claims[guide] = self.open_guided(pod, &guides[guide]);
+                    let due = dues.release(guide, &guides[guide]);
+                    claims[guide] = self.open_guided(pod, &guides[guide], &due);
                     claims[guide].is_some()
                 }
                 Some(claim) => self.add_guided(pod, claim),
@@ -74,16 +125,42 @@ impl Run<'_> {
         is_placed
     }
 
-    fn open_guided(&mut self, pod: u32, guide: &Guide) -> Option<usize> {
+    fn open_guided(&mut self, pod: u32, guide: &Guide, due: &Due) -> Option<usize> {
         let candidate = self.candidate(pod)?;
         if !self.rules.is_fresh_host_fine {
             return None;
         }
         let start = self.zoned(self.template_states[guide.template], guide.zone)?;
-        let opening = self.probe_template_from(candidate, guide.template, start).ok()?;
+        let share = self.share(guide, due);
+        let opening = match self.probe_template_within(candidate, guide.template, start, &share) {
+            Ok(opening) => opening,
+            Err(_) if share.is_empty() => return None,
+            Err(_) => self.probe_template_from(candidate, guide.template, start).ok()?,
+        };
         self.open_claim(candidate, guide.template, opening);
         self.memo.placed += 1;
         Some(self.claims.len() - 1)
+    }
+
+    /// How large a machine may be that leaves the nodes still to be opened theirs: its own size and its share of what is
+    /// over. Empty where nothing is limited, or the proposal is past the limits anyway.
+    fn share(&self, guide: &Guide, due: &Due) -> Vec<(ResourceName, i64)> {
+        let Some(remaining) = self.limits[guide.template].remaining() else {
+            return Vec::new();
+        };
+        let names = self.problem.lanes.names();
+        let share = |(name, left): &(ResourceName, i64)| {
+            let lane = names
+                .iter()
+                .position(|lane| lane == name)
+                .filter(|lane| *lane < WIDTH)?;
+            let over = left.saturating_sub(due.capacity.0[lane]);
+            (over >= 0).then(|| {
+                let share = guide.capacity.0[lane].saturating_add(over / due.nodes.max(1));
+                (name.clone(), share)
+            })
+        };
+        remaining.iter().filter_map(share).collect()
     }
 
     fn add_guided(&mut self, pod: u32, claim: usize) -> bool {

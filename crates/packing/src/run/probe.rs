@@ -5,6 +5,7 @@ use model::{
     instance_type::{MinValuesUnmet, needed_for_min_values},
     object::ObjectKey,
     requirement::{Requirement, Requirements},
+    resources::ResourceName,
     vocabulary::{KeyId, ValueId},
     volume::Volumes,
 };
@@ -319,11 +320,27 @@ impl Run<'_> {
         template: usize,
         state: StateId,
     ) -> Result<Opening, TemplateRefusal> {
+        self.probe_template_within(candidate, template, state, &[])
+    }
+
+    /// The same for a claim that may become no machine with more of something than this.
+    pub(super) fn probe_template_within(
+        &mut self,
+        candidate: Candidate,
+        template: usize,
+        state: StateId,
+        most: &[(ResourceName, i64)],
+    ) -> Result<Opening, TemplateRefusal> {
         self.work.probes += 1;
         let open = self.limits[template].open().map_err(TemplateRefusal::Limit)?;
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
         rows.extend_from_slice(open);
+        for (name, most) in most {
+            if let Some(column) = self.problem.index.capacity(name) {
+                column.keep_at_most(*most, &mut rows);
+            }
+        }
         let start = Start {
             template,
             state,
