@@ -9,6 +9,7 @@ mod live;
 mod offers;
 mod prices;
 pub(crate) mod time;
+mod untold;
 
 use std::{path::PathBuf, time::Duration};
 

@@ -216,6 +216,64 @@ fn standard_input_is_a_dump_like_any_other() {
     );
 }
 
+/// As people write it: nobody has given the pool or the pods a status. The limit is what a plan must live within.
+const MANIFESTS: &str = r#"
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: gpu}
+spec:
+  template:
+    spec:
+      requirements:
+      - {key: karpenter.k8s.aws/instance-category, operator: In, values: [g]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  limits: {cpu: 100}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train-1, namespace: ml}
+spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "2", memory: 4Gi, nvidia.com/gpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train-2, namespace: ml}
+spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "2", memory: 4Gi, nvidia.com/gpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train-3, namespace: ml}
+spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "2", memory: 4Gi, nvidia.com/gpu: 1}}}]}
+status: {phase: Pending}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: held, namespace: ml}
+spec: {schedulingGates: [{name: later}], containers: [{name: c, image: x}]}
+"#;
+
+#[test]
+fn manifests_without_a_status_are_planned_for_and_that_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("all.yaml"), MANIFESTS).unwrap();
+    let output = run(&["--from", directory.path().to_str().unwrap(), "-o", "json"]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let types: Vec<&str> = plan["new_nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| node["instance_type"].as_str().unwrap())
+        .collect();
+    assert_eq!(types, ["g5g.xlarge"; 3], "{plan:#}");
+    let assumed = strings(&plan["assumed"]).join("; ");
+    for told in [
+        "1 NodePool that no controller has judged has no fault: ready",
+        "3 pods that kube-scheduler has not judged need a place",
+    ] {
+        assert!(assumed.contains(told), "{assumed}");
+    }
+}
+
 #[test]
 fn another_catalogue_buys_from_another_cloud() {
     let types = document(&["--catalogue", "kwok"])["source"]["instance_types"].clone();

@@ -7,7 +7,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use super::{DUMP_COMMAND, Needs, Origin, SourceArgs, passed_over, time};
+use super::{DUMP_COMMAND, Needs, Origin, SourceArgs, passed_over, time, untold};
 use crate::{failure::Failure, terminal::counted};
 
 /// The objects of the files, and what of them does not count.
@@ -29,9 +29,16 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin,
     if report.objects == 0 && needs != Needs::Objects {
         return Err(nothing_in(&name, &report));
     }
-    let assumed = match needs {
+    let mut assumed = match needs {
         Needs::Pools => Vec::new(),
         Needs::Decisions | Needs::Objects => passed_over(&report),
+    };
+    let snapshot = if needs == Needs::Decisions {
+        let (snapshot, told) = untold::assumed(snapshot);
+        assumed.extend(told);
+        snapshot
+    } else {
+        snapshot
     };
     let origin = Origin::Dump {
         name,
