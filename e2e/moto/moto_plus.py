@@ -12,7 +12,8 @@ Control plane (no extra protocol): plain SSM parameters, readable/writable with 
                               {"mode":"hold-before"}, {"mode":"hold-after"}: the request waits, before or after the
                               machine is launched, for as long as this is the fault
   /moto-control/hide-new      JSON true: machines launched from now on are hidden from DescribeInstances while it is true
-  /moto-control/aws-params    JSON {"/aws/service/...":"ami-..."}   (moto refuses PutParameter under /aws)
+  /moto-control/aws-params    JSON {"/aws/service/...":"ami-..."}   (moto refuses PutParameter under /aws);
+                              "error:CODE" instead of an image: SSM answers that code
   /moto-control/prices        JSON {"m5.large":0.096}  served by pricing GetProducts (read from the region
                               named by the regionCode filter; "*.metal*" names answer the bare-metal query)
   /moto-control/spot-prices   JSON {"m5.large":{"us-west-2a":0.03}}  overrides moto's constant 0.00001
@@ -27,7 +28,7 @@ Images: RegisterImage here honours Architecture, TagSpecifications(image) and, t
 """
 import collections, datetime, fnmatch, json, sys, threading, time
 from moto.core.responses import ActionResult, BaseResponse
-from moto.core.exceptions import ServiceException
+from moto.core.exceptions import JsonRESTError, ServiceException
 from moto.ec2.responses import EC2Response
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.exceptions import EC2ClientError
@@ -68,6 +69,8 @@ _orig_contains = ParameterDict.__contains__
 def _aws_param(self, item):
     if isinstance(item, str) and item.startswith("/aws/service/"):
         v = control(self.account_id, self.region_name, "aws-params", {}).get(item)
+        if v and v.startswith("error:"):
+            raise JsonRESTError(v.removeprefix("error:"), "as told")
         if v:
             return [Parameter(account_id=self.account_id, name=item, value=v, parameter_type="String",
                               description="", allowed_pattern=None, keyid=None,

@@ -453,6 +453,33 @@ async fn a_class_whose_selectors_find_nothing_says_which() {
 }
 
 #[tokio::test]
+async fn an_image_that_could_not_be_asked_for_does_not_count_as_gone() {
+    let world = World::new("ap-northeast-2").await;
+    let of_gpus = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/nvidia/recommended/image_id";
+    let parameters = world
+        .clients
+        .ssm
+        .get_parameter()
+        .name("/moto-control/aws-params")
+        .send()
+        .await
+        .unwrap();
+    let known: Value = serde_json::from_str(parameters.parameter().unwrap().value().unwrap()).unwrap();
+    let mut cut = known.clone();
+    cut[of_gpus] = json!("error:ThrottlingException");
+    double::tell(&world.clients, "aws-params", &cut).await;
+    world.create("default", json!({}));
+    let refused = world.fail("default").await;
+    assert!(
+        refused.contains("getting amis") && refused.contains("ThrottlingException"),
+        "{refused}"
+    );
+    double::tell(&world.clients, "aws-params", &known).await;
+    let class = world.settle("default").await;
+    assert_eq!(class["status"]["amis"].as_array().unwrap().len(), 3, "{class:#}");
+}
+
+#[tokio::test]
 async fn images_are_found_by_id_parameter_name_and_tags() {
     let world = World::new("eu-west-1").await;
     let (old, new) = (

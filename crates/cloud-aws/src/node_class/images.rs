@@ -247,8 +247,14 @@ impl Images {
         let is_latest = alias.version == Alias::LATEST;
         let mut variants: BTreeMap<String, Vec<Variant>> = BTreeMap::new();
         for (path, of) in alias_paths(alias, version) {
-            if let Ok(id) = self.parameters.published(&path, is_latest).await {
-                variants.entry(id).or_default().extend(of);
+            match self.parameters.published(&path, is_latest).await {
+                Ok(id) => variants.entry(id).or_default().extend(of),
+                // What could not be asked for must not look as if it were gone: its nodes would be replaced.
+                Err(failure) if failure.is_throttled() || failure.is_server_fault() => {
+                    return Err(ImagesError::Parameter(failure));
+                }
+                // AWS publishes no such image.
+                Err(_) => {}
             }
         }
         if variants.is_empty() {
