@@ -9,9 +9,12 @@ use cloud::CloudError;
 use http::Method;
 use model::object::NodeClaim;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{launch::node_image_version, reads::ReadSide};
+
+/// Every claim is looked at again and again: one list of the machines does for all of them for so long.
+const LISTED: Duration = Duration::from_secs(30);
 
 /// As much of a Node as drift asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -77,7 +80,7 @@ async fn aks_drift(machine: Option<&str>, read: &ReadSide) -> Result<Option<&'st
         return Ok(None);
     };
     let name = id.rsplit('/').next().unwrap_or_default();
-    match read.arm.aks_machine(pool, name).await {
+    match read.aks_list.machine(&read.arm, pool, name, LISTED).await {
         Ok(machine) => Ok(action_drift(&machine.properties.status.drift_action)),
         Err(failure) if failure.is_not_found() => Err(CloudError::NotFound(format!("AKS machine {name} not found"))),
         Err(failure) => Err(failure.into_cloud("getting AKS machine")),

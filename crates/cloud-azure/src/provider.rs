@@ -17,7 +17,7 @@ use crate::{
     Controller, Parts, ReadSide, background,
     drift::drift,
     evictions::{CONDITION, Evictions},
-    instance::{AksMachines, Machines},
+    instance::{AksMachines, Machines, not_found, tell_missing},
     offers::Shortage,
 };
 
@@ -163,10 +163,13 @@ impl CloudProvider for Azure {
         let Some(reference) = &pool.spec.template.spec.node_class_ref else {
             return Ok(Vec::new());
         };
-        match self.reads.node_class(&reference.name).await? {
-            Some(class) => self.reads.instance_types(&class),
-            None => Ok(Vec::new()),
+        let class = self.reads.node_class(&reference.name).await?;
+        if let Some(class) = class.filter(|class| class.metadata.deletion_timestamp.is_none()) {
+            return self.reads.instance_types(&class);
         }
+        tell_missing(&self.reads, pool);
+        let why = not_found(&reference.name);
+        Err(CloudError::NodeClassNotReady(format!("resolving node class, {why}")))
     }
 
     async fn is_drifted(&self, claim: &NodeClaim) -> Result<Option<String>, CloudError> {

@@ -11,6 +11,7 @@ use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
 use crate::{
     arm::{Arm, calls::Pool},
     cluster::Cluster,
+    instance::AksList,
     mode::{self, Mode, check_pool},
     node_class::images::Images,
     offers::Offers,
@@ -49,6 +50,7 @@ pub struct ReadSide {
     pub(crate) mode: Mode,
     /// The agent pool whose machines we look after.
     pub(crate) pool: Option<Pool>,
+    pub(crate) aks_list: AksList,
 }
 
 impl ReadSide {
@@ -87,6 +89,7 @@ impl ReadSide {
             offers,
             mode,
             pool,
+            aks_list: AksList::default(),
             arm,
             clock,
             settings,

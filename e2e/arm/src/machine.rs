@@ -21,10 +21,10 @@ const KIND: &str = "Microsoft.ContainerService/managedClusters/agentPools/machin
 
 pub(crate) struct Machine {
     pub(crate) name: String,
-    sent: Value,
+    pub(crate) sent: Value,
     pub(crate) stage: Stage,
     /// The key of its virtual machine.
-    vm: String,
+    pub(crate) vm: String,
     vm_id: String,
     created: Timestamp,
     failure: Option<Refusal>,
@@ -163,7 +163,7 @@ impl World {
         let wish = Wish::of(&body);
         let mut machine = self.make_machine(name, body, wish, now);
         machine.stage = Stage::Succeeded;
-        self.vm_ready(&machine.vm.clone(), false);
+        self.vm_ready(&machine.vm.clone(), None);
         self.machines.insert(name.to_owned(), machine);
     }
 
@@ -201,6 +201,7 @@ impl World {
             guid: self.guid(),
             is_machine: true,
             puts: 1,
+            failure: None,
         };
         self.vms.put(&key, vm);
         Machine {
@@ -228,10 +229,9 @@ impl World {
         } else {
             Stage::Succeeded
         };
-        let is_failed = failure.is_some();
-        machine.failure = failure;
+        machine.failure.clone_from(&failure);
         let key = machine.vm.clone();
-        self.vm_ready(&key, is_failed);
+        self.vm_ready(&key, failure);
     }
 
     pub(crate) fn machines_gone(&mut self, names: &[String], is_failed: bool) {

@@ -180,7 +180,7 @@ impl World {
             return;
         };
         match end {
-            End::VmReady(key) => self.vm_ready(&key, failure.is_some()),
+            End::VmReady(key) => self.vm_ready(&key, failure),
             End::VmGone(key) => {
                 self.operations.preempt(&End::VmReady(key.clone()));
                 match failure {

@@ -89,6 +89,7 @@ impl World {
             guid: self.guid(),
             is_machine: false,
             puts: 0,
+            failure: None,
             group: group.clone(),
         };
         self.vms.put(&shelf::key(&group, name), vm);

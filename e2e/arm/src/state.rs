@@ -34,6 +34,8 @@ pub struct VmState {
     pub puts: u32,
     /// What the client sent.
     pub request: Value,
+    /// What it sent to AKS, where AKS made it; null where it did not.
+    pub machine_request: Value,
 }
 
 /// A network interface.
@@ -101,6 +103,8 @@ impl World {
     pub(crate) fn vm_state(&self, vm: &Vm) -> VmState {
         let inside = shelf::key(&vm.group, &vm.name) + "/";
         let extensions = self.extensions.iter().filter(|(key, _)| key.starts_with(&inside));
+        let key = shelf::key(&vm.group, &vm.name);
+        let behind = self.machines.values().find(|machine| machine.vm == key);
         VmState {
             name: vm.name.clone(),
             id: vm.id.clone(),
@@ -117,6 +121,7 @@ impl World {
                 .collect(),
             puts: vm.puts,
             request: vm.sent.clone(),
+            machine_request: behind.map_or(Value::Null, |machine| machine.sent.clone()),
         }
     }
 

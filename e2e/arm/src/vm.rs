@@ -54,6 +54,8 @@ pub(crate) struct Vm {
     pub(crate) is_machine: bool,
     /// How often it was made: more than once means a client repeated itself without need.
     pub(crate) puts: u32,
+    /// Why it could not be made.
+    pub(crate) failure: Option<Refusal>,
 }
 
 impl Vm {
@@ -115,6 +117,7 @@ impl World {
             guid,
             is_machine: false,
             puts: puts + 1,
+            failure: None,
         };
         for nic in &admitted.nics {
             if let Some(nic) = self.nics.edit(nic) {
@@ -154,10 +157,15 @@ impl World {
         }
     }
 
-    pub(crate) fn vm_ready(&mut self, key: &str, is_failed: bool) {
+    pub(crate) fn vm_ready(&mut self, key: &str, failure: Option<Refusal>) {
         let Some(vm) = self.vms.edit(key) else { return };
         if vm.stage != Stage::Deleting {
-            vm.stage = if is_failed { Stage::Failed } else { Stage::Succeeded };
+            vm.stage = if failure.is_some() {
+                Stage::Failed
+            } else {
+                Stage::Succeeded
+            };
+            vm.failure = failure;
         }
     }
 
@@ -331,10 +339,15 @@ fn instance_view(vm: &Vm) -> Value {
         (_, Stage::Deleting) => "stopping",
         _ => "running",
     };
-    json!({"statuses": [
-        {"code": format!("ProvisioningState/{}", vm.stage.text().to_ascii_lowercase()), "level": "Info"},
-        {"code": format!("PowerState/{power}"), "level": "Info"},
-    ]})
+    let provisioning = match (vm.stage, &vm.failure) {
+        // What an operation failed with stays to be read here after the operation itself is forgotten.
+        (Stage::Failed, Some(failure)) => json!({"code": format!("ProvisioningState/failed/{}", failure.code),
+            "level": "Error", "displayStatus": "Provisioning failed", "message": failure.message}),
+        (stage, _) => {
+            json!({"code": format!("ProvisioningState/{}", stage.text().to_ascii_lowercase()), "level": "Info"})
+        }
+    };
+    json!({"statuses": [provisioning, {"code": format!("PowerState/{power}"), "level": "Info"}]})
 }
 
 /// Identities are added, never taken away, by a patch.

@@ -95,6 +95,12 @@ impl Arm {
         self.get("GetVM", self.vm_url(group, name, &[])).await
     }
 
+    /// A virtual machine, with how it fares.
+    pub(crate) async fn vm_with_view(&self, group: &str, name: &str) -> Result<VirtualMachine, Failure> {
+        let url = self.vm_url(group, name, &[("$expand", "instanceView")]);
+        self.get("GetVM", url).await
+    }
+
     /// Changes a virtual machine.
     pub async fn patch_vm(&self, group: &str, name: &str, patch: &Value) -> Result<Operation, Failure> {
         self.begin("PatchVM", Method::PATCH, self.vm_url(group, name, &[]), Some(patch))

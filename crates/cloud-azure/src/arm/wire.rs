@@ -95,6 +95,26 @@ wire! {
         pub security_profile: Option<SecurityProfile>,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub additional_capabilities: Option<AdditionalCapabilities>,
+        /// Only where it is asked for.
+        #[serde(skip_serializing, deserialize_with = "or_default")]
+        pub instance_view: InstanceView,
+    }
+}
+
+wire! {
+    /// How a virtual machine fares.
+    InstanceView {
+        #[serde(deserialize_with = "or_default")]
+        pub statuses: Vec<InstanceStatus>,
+    }
+}
+
+wire! {
+    InstanceStatus {
+        #[serde(deserialize_with = "or_default")]
+        pub code: String,
+        #[serde(deserialize_with = "or_default")]
+        pub message: String,
     }
 }
 

@@ -8,18 +8,18 @@ use model::object::{NodeClaim, ProviderId};
 use tokio::task::JoinSet;
 
 use super::{
-    aks_watch::{Followed, failure_of, follow, outcome},
+    aks_watch::{Followed, failed, follow, outcome},
     batch::Batches,
-    facts::{Machine, Origin, is_of_cluster, launched, listed},
+    facts::{Machine, Origin, is_for, is_of_cluster, launched, listed},
     plan::{
-        Maker, Plan, Prepared, class_of, count_start, gives_up, in_place_hash, is_settled, plan, refused, types,
-        upstream_tags,
+        Maker, Plan, Prepared, Wish, check_class, class_of, count_start, gives_up, in_place_hash, is_settled, plan,
+        refused, upstream_tags,
     },
 };
 use crate::{
     arm::{Failure, calls::Pool, wire::aks::AksMachine},
     ids,
-    launch::{AksMachineRequest, Chosen, aks_machine, check_ready, refusal::refusal, tags},
+    launch::{AksMachineRequest, aks_machine, tags},
     mode::Mode,
     reads::ReadSide,
 };
@@ -100,7 +100,7 @@ impl AksMachines {
             Err(failure) if failure.is_not_found() => {}
             Err(failure) => return Err(failure.into_cloud("getting AKS machine")),
         }
-        check_ready(&class)?;
+        check_class(&self.read, claim, &class)?;
         let plan = plan(&self.read, Maker::Aks, claim, token, name.to_owned(), class)?;
         Ok(Prepared::Planned(Box::new(plan)))
     }
@@ -113,8 +113,8 @@ impl AksMachines {
         class: &Arc<AKSNodeClass>,
         found: &AksMachine,
     ) -> Result<Launched, CloudError> {
-        let machine = self.seen(found)?;
-        if !is_of_cluster(&machine.tags, self.cluster()) || !machine.is_for(claim) {
+        let tags = found.properties.tags.clone().unwrap_or_default();
+        if !is_of_cluster(&tags, self.cluster()) || !is_for(&tags, &found.name, claim) {
             return Err(CloudError::Create {
                 reason: "CreateInstanceFailed".to_owned(),
                 message: format!(
@@ -126,26 +126,26 @@ impl AksMachines {
             });
         }
         let gone = |why: &str| CloudError::NotFound(format!("AKS machine {} of launch {token} {why}", found.name));
-        if machine.is_deleting() {
+        if found.properties.provisioning_state.eq_ignore_ascii_case("Deleting") {
             return Err(gone("is being deleted"));
         }
-        let asked = self.asked_for(class, &machine);
-        if machine.has_failed() {
-            let failure = failure_of(found);
-            if let Some((chosen, record)) = &asked {
-                for shortage in &refusal(&failure, chosen, record).shortages {
-                    self.read.offers.mark_unavailable(shortage);
-                }
+        let machine = self.seen(found);
+        let wish = machine.as_ref().ok();
+        let wish = wish.and_then(|machine| Wish::behind(&self.read, class, machine));
+        if let Some(failure) = failed(found) {
+            if let Some(wish) = &wish {
+                refused(&self.read, claim, wish, &failure, "async");
             }
             self.delete_machine(&found.name).await?;
             return Err(gone(&format!("never came about, {failure}")));
         }
+        let machine = machine?;
         if machine.is_creating() {
-            self.follow(claim, &found.name, asked.clone());
+            self.follow(claim, &found.name, wish.clone());
         }
         let hash = in_place_hash(&self.read, Maker::Aks, &upstream_tags(&self.read, class, claim)?);
         let origin = Origin {
-            entry: asked.as_ref().map(|(chosen, _)| &*chosen.entry),
+            entry: wish.as_ref().map(|wish| &*wish.chosen.entry),
             class: Some(class),
             claim: Some(claim),
             in_place_hash: Some(&hash),
@@ -155,43 +155,28 @@ impl AksMachines {
         Ok(launched(&machine, &id, &origin))
     }
 
-    /// What must have been asked for to get a machine; none where its size is gone.
-    fn asked_for(&self, class: &AKSNodeClass, machine: &Machine) -> Option<super::aks_watch::Asked> {
-        let types = types(&self.read, class).ok()?;
-        let entry = types.into_iter().find(|entry| *entry.name.as_str() == *machine.size)?;
-        let record = self.read.offers.record(&machine.size)?;
-        let chosen = Chosen {
-            entry,
-            zone: machine.zone.clone(),
-            capacity_type: machine.capacity_type,
-            needs_ultra_ssd: machine.has_ultra_ssd,
-        };
-        Some((chosen, record))
-    }
-
     fn seen(&self, found: &AksMachine) -> Result<Machine, CloudError> {
         Machine::of_aks(found, &self.region()).map_err(CloudError::Other)
     }
 
     async fn launch(&self, claim: &NodeClaim, plan: &Plan) -> Result<Launched, CloudError> {
-        count_start(&self.read, claim, plan);
+        count_start(&self.read, claim, &plan.wish);
         let found = match self.ask(claim, plan).await {
             Ok(found) => found,
             Err(failure) => return Err(self.give_back(claim, plan, &failure, "sync").await),
         };
-        let machine = self.seen(&found)?;
-        if machine.has_failed() {
-            return Err(self.give_back(claim, plan, &failure_of(&found), "async").await);
+        if let Some(failure) = failed(&found) {
+            return Err(self.give_back(claim, plan, &failure, "async").await);
         }
-        let asked = (plan.chosen.clone(), Arc::clone(&plan.record));
+        let machine = self.seen(&found)?;
         if claim.metadata.labels.get(NODEPOOL).is_some() {
-            self.follow(claim, &plan.name, Some(asked));
+            self.follow(claim, &plan.name, Some(plan.wish.clone()));
         } else if let Err(Some(failure)) = outcome(&self.read, &self.pool, &plan.name).await {
             // Nobody plans a claim without a pool anew: it waits for its machine.
             return Err(self.give_back(claim, plan, &failure, "async").await);
         }
         let origin = Origin {
-            entry: Some(&plan.chosen.entry),
+            entry: Some(&plan.wish.chosen.entry),
             class: Some(&plan.class),
             claim: Some(claim),
             in_place_hash: Some(&plan.in_place_hash),
@@ -206,9 +191,9 @@ impl AksMachines {
         let machine = aks_machine(&AksMachineRequest {
             claim,
             class: &plan.class,
-            chosen: &plan.chosen,
-            record: &plan.record,
-            image: &plan.image.id,
+            chosen: &plan.wish.chosen,
+            record: &plan.wish.record,
+            image: &plan.wish.image,
             kubernetes: &plan.kubernetes,
             tags: &plan.tags,
         })?;
@@ -232,17 +217,17 @@ impl AksMachines {
         {
             tracing::error!(name = plan.name, %error, "removing what is left of a failed launch");
         }
-        refused(&self.read, claim, plan, failure, phase)
+        refused(&self.read, claim, &plan.wish, failure, phase)
     }
 
     /// Follows a launch that AKS has taken on to its end.
-    fn follow(&self, claim: &NodeClaim, name: &str, asked: Option<super::aks_watch::Asked>) {
+    fn follow(&self, claim: &NodeClaim, name: &str, wish: Option<Wish>) {
         let followed = Followed {
             read: Arc::clone(&self.read),
             pool: self.pool.clone(),
             claim: claim.clone(),
             name: name.to_owned(),
-            asked,
+            wish,
         };
         let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
         while watching.try_join_next().is_some() {}
@@ -278,7 +263,7 @@ impl AksMachines {
             Err(failure) => return Err(failure.into_cloud("getting AKS machine")),
         };
         let tags = found.properties.tags.clone().unwrap_or_default();
-        if !is_of_cluster(&tags, self.cluster()) || !super::facts::is_for(&tags, name, claim) {
+        if !is_of_cluster(&tags, self.cluster()) || !is_for(&tags, name, claim) {
             return Err(CloudError::Other(format!(
                 "AKS machine {name} is not NodeClaim {}'s: its tags {} and {} name another cluster or claim; it stays",
                 claim.metadata.name,

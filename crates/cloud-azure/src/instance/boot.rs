@@ -26,15 +26,15 @@ const EXTENSION: Duration = Duration::from_mins(20);
 /// How a planned machine boots.
 pub(super) async fn boot(read: &ReadSide, claim: &NodeClaim, plan: &Plan) -> Result<Boot, Failure> {
     let azure = &read.settings.azure;
-    let (class, chosen, kubernetes) = (&plan.class, &plan.chosen, plan.kubernetes.as_str());
+    let (class, chosen, kubernetes) = (&plan.class, &plan.wish.chosen, plan.kubernetes.as_str());
     let labels = launch::node_labels(claim, class, chosen, kubernetes, azure, &read.cluster);
     if read.mode == Mode::BootstrappingClient {
         let values = provision_values(&Provision {
             claim,
             class,
             chosen,
-            record: &plan.record,
-            image: &plan.image.id,
+            record: &plan.wish.record,
+            image: &plan.wish.image,
             kubernetes,
             labels: &labels,
             settings: azure,
@@ -48,7 +48,7 @@ pub(super) async fn boot(read: &ReadSide, claim: &NodeClaim, plan: &Plan) -> Res
     Ok(scripted(&Bootstrap {
         class,
         chosen,
-        record: &plan.record,
+        record: &plan.wish.record,
         kubernetes,
         labels: &labels,
         taints: &launch::allowed_taints(claim),

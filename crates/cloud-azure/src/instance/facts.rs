@@ -186,9 +186,10 @@ pub(crate) fn belongs(found: &Tags, cluster: &str) -> bool {
     is_of_cluster(found, cluster) && !found.contains_key(tags::AKS_MACHINE)
 }
 
-/// Whether tags say that something is a pool's of our cluster, whoever makes its machines.
+/// Whether tags say that something is our cluster's, whoever makes its machines. What was launched for a claim without a
+/// pool has no tag of one, and is ours all the same.
 pub(crate) fn is_of_cluster(found: &Tags, cluster: &str) -> bool {
-    found.get(tags::CLUSTER).is_some_and(|it| it == cluster) && found.contains_key(tags::POOL)
+    found.get(tags::CLUSTER).is_some_and(|it| it == cluster)
 }
 
 /// Whether tags, or a name that upstream gave, say that something is a claim's.

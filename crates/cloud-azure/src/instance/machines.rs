@@ -17,10 +17,10 @@ use super::{
     facts::{Machine, Origin, belongs, is_for, launched, listed},
     graph,
     plan::{
-        Maker, Plan, Prepared, class_of, count_start, gives_up, in_place_hash, is_settled, plan, refused, types,
-        upstream_tags,
+        Maker, Plan, Prepared, Wish, check_class, class_of, count_start, gives_up, in_place_hash, is_settled, plan,
+        refused, types, upstream_tags,
     },
-    watch::{Asked, Watched, watch},
+    watch::{Asked, Watched, watch, why_failed},
 };
 use crate::{
     arm::{
@@ -28,7 +28,7 @@ use crate::{
         wire::{NetworkInterface, VirtualMachine},
     },
     ids,
-    launch::{self, Interface, MachineRequest, check_ready, tags},
+    launch::{self, Interface, MachineRequest, tags},
     mode::Mode,
     reads::ReadSide,
 };
@@ -100,7 +100,7 @@ impl Machines {
             Err(failure) if failure.is_not_found() => {}
             Err(failure) => return Err(failure.into_cloud("getting virtual machine")),
         }
-        check_ready(&class)?;
+        check_class(&self.read, claim, &class)?;
         let plan = plan(&self.read, Maker::Us, claim, token, name.to_owned(), class)?;
         Ok(Prepared::Planned(Box::new(plan)))
     }
@@ -139,8 +139,12 @@ impl Machines {
             return Err(gone("is being deleted"));
         }
         if machine.has_failed() {
+            let failure = why_failed(&self.read, &machine.name).await;
+            if let Some(wish) = Wish::behind(&self.read, class, &machine) {
+                refused(&self.read, claim, &wish, &failure, "async");
+            }
             self.delete_vm(&machine.name).await?;
-            return Err(gone("never came about"));
+            return Err(gone(&format!("never came about, {failure}")));
         }
         // Whether an earlier process came to make it a node is not known.
         if machine.is_creating() || self.read.mode == Mode::BootstrappingClient {
@@ -160,7 +164,7 @@ impl Machines {
     }
 
     async fn launch(&self, claim: &NodeClaim, plan: &Plan) -> Result<Launched, CloudError> {
-        count_start(&self.read, claim, plan);
+        count_start(&self.read, claim, &plan.wish);
         let asked = match self.ask(claim, plan).await {
             Ok(asked) => asked,
             Err(failure) => {
@@ -169,7 +173,7 @@ impl Machines {
                 if is_settled(&failure) {
                     self.clean_up(&plan.name).await;
                 }
-                return Err(refused(&self.read, claim, plan, &failure, "sync"));
+                return Err(refused(&self.read, claim, &plan.wish, &failure, "sync"));
             }
         };
         let (mut vm, operation, cse) = asked;
@@ -180,17 +184,16 @@ impl Machines {
             && let Err(failure) = self.read.arm.finish(operation.clone(), CLEANUP).await
         {
             self.clean_up(&plan.name).await;
-            return Err(refused(&self.read, claim, plan, &failure, "async"));
+            return Err(refused(&self.read, claim, &plan.wish, &failure, "async"));
         }
         let asked = Asked {
             operation,
-            chosen: plan.chosen.clone(),
-            record: Arc::clone(&plan.record),
+            wish: plan.wish.clone(),
             cse,
         };
         self.watch(claim, &plan.name, Some(asked));
         let origin = Origin {
-            entry: Some(&plan.chosen.entry),
+            entry: Some(&plan.wish.chosen.entry),
             class: Some(&plan.class),
             claim: Some(claim),
             in_place_hash: Some(&plan.in_place_hash),
@@ -213,9 +216,9 @@ impl Machines {
         let vm = launch::machine(&MachineRequest {
             name: &plan.name,
             class: &plan.class,
-            chosen: &plan.chosen,
-            record: &plan.record,
-            image: &plan.image,
+            chosen: &plan.wish.chosen,
+            record: &plan.wish.record,
+            image: &plan.wish.image,
             settings: azure,
             nic_id: &ids::nic_id(self.read.arm.subscription(), self.group(), &plan.name),
             custom_data: boot.custom_data,
@@ -235,7 +238,7 @@ impl Machines {
                 settings: &self.read.settings.azure,
                 backend_pools: &pools,
                 security_group,
-                is_accelerated: plan.record.has_accelerated_networking,
+                is_accelerated: plan.wish.record.has_accelerated_networking,
                 tags: &plan.tags,
             });
             match self.put_interface(&plan.name, &nic).await {

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use api::{
-    azure::{AKSNodeClass, NodeImage},
-    labels::NODEPOOL,
-};
+use api::{azure::AKSNodeClass, labels::NODEPOOL};
 use cloud::{CloudError, LaunchToken, Launched};
-use model::{object::NodeClaim, snapshot::CatalogType};
+use model::{
+    object::{NodeClaim, Object},
+    snapshot::CatalogType,
+};
+use runtime::{Event, EventKind};
 
+use super::facts::Machine;
 use crate::{
     arm::{Failure, wire::Tags},
     class::Class,
-    launch::{Chosen, choose, missing_class, refusal::refusal, tags},
+    launch::{Chosen, check_ready, choose, missing_class, refusal::refusal, tags},
     node_class::image_of_type,
     offers::SizeRecord,
     reads::ReadSide,
@@ -27,13 +29,37 @@ pub(super) enum Maker {
     Aks,
 }
 
+/// What is asked for, as far as a refusal must be read with it.
+#[derive(Clone)]
+pub(super) struct Wish {
+    pub(super) chosen: Chosen,
+    pub(super) record: Arc<SizeRecord>,
+    /// The image's id.
+    pub(super) image: String,
+}
+
+impl Wish {
+    /// What an earlier process must have asked for to get a machine; none where its size is gone.
+    pub(super) fn behind(read: &ReadSide, class: &AKSNodeClass, machine: &Machine) -> Option<Self> {
+        let types = types(read, class).ok()?;
+        Some(Self {
+            chosen: Chosen {
+                entry: types.into_iter().find(|entry| *entry.name.as_str() == *machine.size)?,
+                zone: machine.zone.clone(),
+                capacity_type: machine.capacity_type,
+                needs_ultra_ssd: machine.has_ultra_ssd,
+            },
+            record: read.offers.record(&machine.size)?,
+            image: machine.image.clone(),
+        })
+    }
+}
+
 /// Everything that a launch is made from.
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) class: Arc<AKSNodeClass>,
-    pub(super) chosen: Chosen,
-    pub(super) record: Arc<SizeRecord>,
-    pub(super) image: NodeImage,
+    pub(super) wish: Wish,
     pub(super) kubernetes: String,
     pub(super) tags: Tags,
     pub(super) in_place_hash: String,
@@ -56,11 +82,33 @@ pub(super) async fn class_of(read: &ReadSide, claim: &NodeClaim) -> Result<Arc<A
         .ok_or_else(|| CloudError::Other(format!("NodeClaim {} has no spec.nodeClassRef", claim.metadata.name)))?;
     let class = read.node_class(&reference.name).await?;
     class.ok_or_else(|| {
-        missing_class(&format!(
-            "aksnodeclasses.karpenter.azure.com \"{}\" not found",
-            reference.name
-        ))
+        tell_missing(read, claim);
+        missing_class(&not_found(&reference.name))
     })
+}
+
+/// Refuses a class that nothing can be launched from now.
+pub(super) fn check_class(read: &ReadSide, claim: &NodeClaim, class: &AKSNodeClass) -> Result<(), CloudError> {
+    if class.metadata.deletion_timestamp.is_some() {
+        tell_missing(read, claim);
+    }
+    check_ready(class)
+}
+
+/// The words of the API server for a class that is not there.
+pub(crate) fn not_found(class: &str) -> String {
+    format!("aksnodeclasses.karpenter.azure.com \"{class}\" not found")
+}
+
+/// Tells those who look at a claim or a pool that its class is not there.
+pub(crate) fn tell_missing<T: Object>(read: &ReadSide, about: &T) {
+    let event = Event::new(
+        about,
+        EventKind::Warning,
+        "NodeClassResolutionError",
+        "Failed resolving NodeClass".to_owned(),
+    );
+    read.recorder.publish(event);
 }
 
 /// The sizes of a class.
@@ -153,9 +201,11 @@ pub(super) fn complete(
     Ok(Plan {
         name,
         class,
-        chosen,
-        record,
-        image,
+        wish: Wish {
+            chosen,
+            record,
+            image: image.id,
+        },
         kubernetes,
         tags,
         in_place_hash,
@@ -163,19 +213,19 @@ pub(super) fn complete(
 }
 
 /// What a refusal comes to, told to whom it concerns.
-pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, plan: &Plan, failure: &Failure, phase: &str) -> CloudError {
-    let (size, pool) = (plan.record.name.as_str(), pool_of(claim));
+pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, wish: &Wish, failure: &Failure, phase: &str) -> CloudError {
+    let Wish { chosen, record, image } = wish;
     let labels = [
-        plan.image.id.as_str(),
-        size,
-        &plan.chosen.zone,
-        plan.chosen.capacity_type,
-        pool,
+        image.as_str(),
+        record.name.as_str(),
+        &chosen.zone,
+        chosen.capacity_type,
+        pool_of(claim),
         phase,
         failure.label(),
     ];
     read.metrics.instance_vm_create_failure_total.inc(labels);
-    let refusal = refusal(failure, &plan.chosen, &plan.record);
+    let refusal = refusal(failure, chosen, record);
     for shortage in &refusal.shortages {
         read.offers.mark_unavailable(shortage);
     }
@@ -183,12 +233,13 @@ pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, plan: &Plan, failure: 
 }
 
 /// A launch begins.
-pub(super) fn count_start(read: &ReadSide, claim: &NodeClaim, plan: &Plan) {
+pub(super) fn count_start(read: &ReadSide, claim: &NodeClaim, wish: &Wish) {
+    let Wish { chosen, record, image } = wish;
     let labels = [
-        plan.image.id.as_str(),
-        plan.record.name.as_str(),
-        &plan.chosen.zone,
-        plan.chosen.capacity_type,
+        image.as_str(),
+        record.name.as_str(),
+        &chosen.zone,
+        chosen.capacity_type,
         pool_of(claim),
     ];
     read.metrics.instance_vm_create_start_total.inc(labels);

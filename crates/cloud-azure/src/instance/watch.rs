@@ -12,13 +12,11 @@ use super::{
     boot::{add_billing, add_cse, boot},
     facts::Machine,
     giving_up::{Lost, delete_claim, tell},
-    plan::{self, Maker},
+    plan::{self, Maker, Wish},
 };
 use crate::{
     arm::{Failure, Operation, wire::VirtualMachine},
-    launch::Chosen,
     mode::Mode,
-    offers::SizeRecord,
     reads::ReadSide,
 };
 
@@ -40,8 +38,7 @@ pub(super) struct Watched {
 #[derive(Clone)]
 pub(super) struct Asked {
     pub(super) operation: Operation,
-    pub(super) chosen: Chosen,
-    pub(super) record: Arc<SizeRecord>,
+    pub(super) wish: Wish,
     /// The command that makes the machine a node, where there is one.
     pub(super) cse: Option<String>,
 }
@@ -81,10 +78,7 @@ impl Watched {
             match self.read.arm.vm(self.group(), &self.name).await {
                 Ok(vm) => match vm.properties.provisioning_state.as_deref() {
                     Some("Creating") => {}
-                    Some("Failed") => {
-                        let message = "the virtual machine's provisioning failed; see its activity log";
-                        return Err(Some(Failure::with_code("ProvisioningFailed", message)));
-                    }
+                    Some("Failed") => return Err(Some(why_failed(&self.read, &self.name).await)),
                     Some("Deleting") => return Err(None),
                     _ => return Ok(vm),
                 },
@@ -116,18 +110,11 @@ impl Watched {
         let (read, claim) = (&self.read, &self.claim);
         let class = plan::class_of(read, claim).await.map_err(failed)?;
         let machine = Machine::of(vm, &read.settings.azure.location.to_lowercase());
-        let types = plan::types(read, &class).map_err(failed)?;
-        let Some(entry) = types.into_iter().find(|entry| *entry.name.as_str() == *machine.size) else {
+        let Some(Wish { chosen, .. }) = Wish::behind(read, &class, &machine) else {
             return Err(Failure::unanswered(format!(
                 "size {} is not known any more",
                 machine.size
             )));
-        };
-        let chosen = Chosen {
-            entry,
-            zone: machine.zone.clone(),
-            capacity_type: machine.capacity_type,
-            needs_ultra_ssd: machine.has_ultra_ssd,
         };
         let upstream = plan::upstream_tags(read, &class, claim).map_err(failed)?;
         let hash = plan::in_place_hash(read, Maker::Us, &upstream);
@@ -135,14 +122,25 @@ impl Watched {
         Ok(boot(read, claim, &plan).await?.cse)
     }
 
+    /// What an earlier process asked for.
+    async fn wish_behind(&self) -> Option<Wish> {
+        let vm = self.read.arm.vm(self.group(), &self.name).await.ok()?;
+        let class = plan::class_of(&self.read, &self.claim).await.ok()?;
+        let machine = Machine::of(&vm, &self.read.settings.azure.location.to_lowercase());
+        Wish::behind(&self.read, &class, &machine)
+    }
+
     /// The machine did not come about: what ran out is noted, machine and claim go, and people are told.
     async fn give_up(&self, failure: &Failure) {
-        let asked = self.asked.as_ref().map(|asked| (&asked.chosen, &*asked.record));
+        let wish = match &self.asked {
+            Some(asked) => Some(asked.wish.clone()),
+            None => self.wish_behind().await,
+        };
         tell(&Lost {
             read: &self.read,
             claim: &self.claim,
             name: &self.name,
-            asked,
+            wish: wish.as_ref(),
             failure,
         });
         match self.read.arm.delete_vm(self.group(), &self.name).await {
@@ -153,6 +151,27 @@ impl Watched {
         }
         delete_claim(&self.read, &self.claim).await;
     }
+}
+
+/// Why a machine could not be made. The operation that said so may be another process's; the machine itself says so too.
+pub(super) async fn why_failed(read: &ReadSide, name: &str) -> Failure {
+    let group = &read.settings.azure.node_resource_group;
+    match read.arm.vm_with_view(group, name).await {
+        Ok(vm) => failure_of(&vm),
+        Err(_) => failure_of(&VirtualMachine::default()),
+    }
+}
+
+fn failure_of(vm: &VirtualMachine) -> Failure {
+    let statuses = &vm.properties.instance_view.statuses;
+    let told = statuses.iter().find_map(|status| {
+        let code = status.code.strip_prefix("ProvisioningState/failed/")?;
+        (!code.is_empty()).then(|| Failure::with_code(code, status.message.clone()))
+    });
+    told.unwrap_or_else(|| {
+        let message = "the virtual machine's provisioning failed; see its activity log";
+        Failure::with_code("ProvisioningFailed", message)
+    })
 }
 
 /// Whether a failure says what became of the operation, rather than that nobody could be asked.
@@ -166,7 +185,28 @@ pub(super) fn is_answer(failure: &Failure) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_machine_that_failed_says_why_wherever_its_operation_is() {
+        let failed = |statuses: serde_json::Value| {
+            let vm = json!({"properties": {"instanceView": {"statuses": statuses}}});
+            failure_of(&serde_json::from_value(vm).unwrap())
+        };
+        let told = failed(json!([
+            {"code": "ProvisioningState/failed/AllocationFailed", "message": "none left"},
+            {"code": "PowerState/running"},
+        ]));
+        assert_eq!(
+            (told.code.as_str(), told.message.as_str()),
+            ("AllocationFailed", "none left")
+        );
+        for statuses in [json!([]), json!(null), json!([{"code": "ProvisioningState/failed"}])] {
+            assert_eq!(failed(statuses).code, "ProvisioningFailed");
+        }
+    }
 
     #[test]
     fn only_an_answer_gives_a_machine_up() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::azure::{AKSNodeClass, NodeImage};
+use api::azure::AKSNodeClass;
 use runtime::settings::AzureSettings;
 use serde_json::json;
 
@@ -24,7 +24,8 @@ pub(crate) struct MachineRequest<'a> {
     pub(crate) class: &'a AKSNodeClass,
     pub(crate) chosen: &'a Chosen,
     pub(crate) record: &'a SizeRecord,
-    pub(crate) image: &'a NodeImage,
+    /// The image's id.
+    pub(crate) image: &'a str,
     pub(crate) settings: &'a AzureSettings,
     pub(crate) nic_id: &'a str,
     pub(crate) custom_data: String,
@@ -48,7 +49,7 @@ pub(crate) fn machine(it: &MachineRequest<'_>) -> VirtualMachine {
                 vm_size: it.record.name.clone(),
             },
             storage_profile: StorageProfile {
-                image_reference: Some(image_reference(&it.image.id)),
+                image_reference: Some(image_reference(it.image)),
                 os_disk: Some(os_disk(it)),
             },
             os_profile: Some(os_profile(it)),

@@ -56,7 +56,7 @@ pub(crate) fn refusal(failure: &Failure, chosen: &Chosen, record: &SizeRecord) -
     let Some(class) = classify(failure, chosen) else {
         return Refusal {
             shortages: Vec::new(),
-            error: unclassified(failure),
+            error: unclassified(failure, chosen),
         };
     };
     let shortages = shortages(&class, chosen, record);
@@ -109,7 +109,7 @@ fn classify(failure: &Failure, chosen: &Chosen) -> Option<Class> {
             "SubscriptionQuotaReached",
             Reach::AllSpot,
             HOUR,
-            "this subscription has reached the regional vCPU quota for spot (LowPriorityQuota); ask Azure for more"
+            "this subscription has reached the regional vCPU quota for spot (LowPriorityQuota). To scale beyond this limit, please review the quota increase process here: https://docs.microsoft.com/en-us/azure/azure-portal/supportability/low-priority-quota"
                 .to_owned(),
         ),
         _ if is_not_allowed && text.contains("Family Cores quota") => class(
@@ -158,14 +158,14 @@ fn classify(failure: &Failure, chosen: &Chosen) -> Option<Class> {
             Reach::Zone,
             HOUR,
             format!(
-                "unable to allocate resources in the selected zone ({zone}) with {kind} capacity type and {size} VM size"
+                "unable to allocate resources in the selected zone ({zone}) with {kind} capacity type and {size} VM size. (will try a different zone, capacity type or VM size to fulfill your request)"
             ),
         ),
         "OverconstrainedAllocationRequest" => class(
             "OverconstrainedAllocationFailure",
             Reach::Scope,
             HOUR,
-            format!("unable to allocate resources in all zones with {kind} capacity type and {size} VM size"),
+            format!("unable to allocate resources in all zones with {kind} capacity type and {size} VM size. (will try a different capacity type or VM size to fulfill your request)"),
         ),
         _ => None,
     }
@@ -178,14 +178,15 @@ fn not_sold(size: &impl std::fmt::Display) -> String {
 }
 
 /// A quota of the whole region leaves nothing to fall back to; anything else is tried again.
-fn unclassified(failure: &Failure) -> CloudError {
+fn unclassified(failure: &Failure, chosen: &Chosen) -> CloudError {
     let text = failure.text();
     let is_regional_quota =
         failure.code == "OperationNotAllowed" && text.contains("exceeding approved Total Regional Cores quota");
     if is_regional_quota {
         return CloudError::InsufficientCapacity {
             message: cut(&format!(
-                "regional on-demand vCPU quota limit for subscription has been reached. {failure}"
+                "regional {} vCPU quota limit for subscription has been reached. To scale beyond this limit, please review the quota increase process here: https://learn.microsoft.com/en-us/azure/quotas/regional-quota-requests ({failure})",
+                chosen.capacity_type
             )),
             offerings: Vec::new(),
         };

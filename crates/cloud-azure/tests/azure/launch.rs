@@ -185,6 +185,15 @@ async fn a_shortage_that_shows_late_gives_machine_and_claim_up_and_is_avoided() 
         text.contains("karpenter_instance_vm_create_failure_total{") && text.contains("phase=\"async\""),
         "{text}"
     );
+    let is_of_image =
+        |line: &&str| line.contains("phase=\"async\"") && line.contains("/images/2404gen2containerd/versions/");
+    assert!(text.lines().any(|line| is_of_image(&line)), "{text}");
+    let is_given_up = |line: &str| {
+        line.starts_with("karpenter_nodeclaims_disrupted_total{")
+            && line.contains("reason=\"async_provisioning\"")
+            && line.contains("nodepool=\"general\"")
+    };
+    assert!(text.lines().any(is_given_up), "{text}");
     // In every zone it is out; without a zone it may still be had.
     let again = world
         .launch(&World::sized("b", "Standard_D2s_v3", "on-demand"))
@@ -296,6 +305,33 @@ async fn a_class_that_is_not_ready_or_not_there_launches_nothing() {
     let refused = world.launch(&World::sized("a", "Standard_D2s_v3", "spot")).await;
     assert!(matches!(refused, Err(CloudError::NodeClassNotReady(_))), "{refused:?}");
     assert!(world.azure.lock().nics.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_that_is_not_there_is_told_on_the_claim_and_on_the_pool_that_name_it() {
+    let world = World::with(|_| {}).await;
+    world
+        .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
+        .await
+        .unwrap_err();
+    let pool = crate::cluster::pool();
+    let refused = world.provider.instance_types(&pool).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("AKSNodeClass") || refused.contains("aksnodeclasses"),
+        "{refused}"
+    );
+    world.create("default", json!({}));
+    world.settle("default").await;
+    assert!(!world.provider.instance_types(&pool).await.unwrap().is_empty());
+    let mut events = world.events.lock().await;
+    for about in ["NodeClaim", "NodePool"] {
+        let event = events.try_recv().unwrap();
+        assert_eq!(
+            (&*event.reason, &*event.message),
+            ("NodeClassResolutionError", "Failed resolving NodeClass")
+        );
+        assert!(format!("{event:?}").contains(about), "{event:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

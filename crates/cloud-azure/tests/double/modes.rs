@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster,
     journey::recorded,
-    world::{EVERY_TRY, PUT_MACHINE, PUT_VM, World},
+    world::{EVERY_TRY, MODES, PUT_MACHINE, PUT_VM, World},
 };
 
 const SIZE: &str = "Standard_D4s_v5";
@@ -289,6 +289,8 @@ async fn what_aks_would_make_anew_has_drifted() {
         reason: "cluster settings".to_owned(),
     };
     world.azure().turn(Knob::Machine(drift)).unwrap();
+    // One list of the machines is believed for half a minute.
+    tokio::time::sleep(MINUTE / 2).await;
     let drifted = world.provider.is_drifted(&claim).await;
     assert_eq!(drifted, Ok(Some("ClusterConfigDrift".to_owned())));
     world.delete(&claim).await;
@@ -370,5 +372,88 @@ async fn a_full_quota_is_told_for_machines_of_aks_too() {
     let refused = world.launch(&World::sized("a", SIZE, "on-demand")).await.unwrap_err();
     assert!(refused.to_string().contains(FAMILY), "{refused}");
     assert_eq!(world.azure().count(PUT_MACHINE) + world.azure().count(PUT_VM), 0);
+    world.judge();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_without_a_pool_is_looked_after_like_any_other() {
+    for mode in MODES {
+        let world = World::in_mode(mode).await;
+        let mut alone = World::sized("a", SIZE, "spot");
+        alone.metadata.labels = model::object::Map::default();
+        let first = world.launch(&alone).await.unwrap();
+        let again = world.launch(&alone).await.unwrap();
+        assert_eq!(again.provider_id, first.provider_id, "{mode}: one machine");
+        let claim = recorded(&alone, &first);
+        let id = claim.status.provider_id.clone().unwrap();
+        assert_eq!(world.provider.get(&id).await.unwrap().provider_id, id, "{mode}");
+        world.delete(&claim).await;
+        world.judge();
+    }
+}
+
+/// A launch that the double accepts and fails a minute later for want of capacity; the process that asked for it is gone.
+async fn doomed(mode: &str) -> (World, NodeClaim, cloud::Launched) {
+    let mut world = World::in_mode(mode).await;
+    let out = Stock::none(SIZE, "*", "spot", "SkuNotAvailable", When::Async);
+    world.azure().stock(vec![out]);
+    for operation in ["VirtualMachines_*", "Machines_*"] {
+        world.double.latency(operation, 60);
+    }
+    let claim = world.store(&World::sized("a", SIZE, "spot"));
+    let launched = world.launch(&claim).await.unwrap();
+    world.provider = std::sync::Arc::new(world.another_process().await);
+    (world, claim, launched)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_fails_under_the_next_process_is_given_up_and_what_ran_out_is_known() {
+    for mode in MODES {
+        let (world, claim, launched) = doomed(mode).await;
+        let claim = std::sync::Arc::new(recorded(&claim, &launched));
+        world.provider.resume(&[claim]).await.unwrap();
+        tokio::time::sleep(3 * MINUTE).await;
+        assert_eq!(world.server.get("NodeClaim", "a"), None, "{mode}");
+        let why = world.provider.reads().offers().why(SIZE, "eastus-1", "spot");
+        assert_eq!(why.as_deref(), Some("SKUNotAvailable"), "{mode}");
+        world.judge();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_is_asked_for_again_after_it_failed_says_what_ran_out() {
+    for mode in MODES {
+        let (world, claim, _) = doomed(mode).await;
+        tokio::time::sleep(2 * MINUTE).await;
+        let refused = world.launch(&claim).await.unwrap_err();
+        assert!(matches!(refused, CloudError::NotFound(_)), "{mode}: {refused:?}");
+        let why = world.provider.reads().offers().why(SIZE, "eastus-1", "spot");
+        assert_eq!(why.as_deref(), Some("SKUNotAvailable"), "{mode}");
+        world.delete(&claim).await;
+        world.judge();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_machines_of_aks_are_followed_and_judged_with_few_lists() {
+    let world = World::in_mode("aksmachineapi").await;
+    world.double.latency("Machines_*", 60);
+    let mut claims = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        claims.push(launched(&world, &World::sized(name, SIZE, "spot")).await);
+    }
+    let asked = || (world.azure().count("Machines_Get"), world.double.count("Machines_List"));
+    let (gets, lists) = asked();
+    tokio::time::sleep(2 * MINUTE).await;
+    let (gets_after, lists_after) = asked();
+    assert_eq!(gets_after, gets, "nobody is asked for one by one");
+    assert!((1..=10).contains(&(lists_after - lists)), "{}", lists_after - lists);
+    for claim in &claims {
+        assert_eq!(world.provider.is_drifted(claim).await, Ok(None));
+    }
+    assert_eq!(asked(), (gets, lists_after + 1), "one list does for all of them");
+    for claim in &claims {
+        world.delete(claim).await;
+    }
     world.judge();
 }

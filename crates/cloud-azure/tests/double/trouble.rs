@@ -131,7 +131,7 @@ async fn a_zone_that_turns_out_to_be_full_gives_machine_and_claim_up_and_is_avoi
     assert_ne!(world.provider.offers_version(), version);
     let event = format!("{:?}", world.events.lock().await.try_recv().unwrap());
     assert!(
-        event.contains("AsyncProvisioningError") && event.contains("sufficient capacity"),
+        event.contains("AsyncProvisioningError") && event.contains("Failed to register: ZonalAllocationFailed"),
         "{event}"
     );
     for name in ["b", "c", "d", "e", "f", "g"] {

@@ -29,16 +29,12 @@ fn body(size: &str, spec: Value, image: &str, zone: &str, kind: &'static str, se
         capacity_type: kind,
         needs_ultra_ssd: false,
     };
-    let image = NodeImage {
-        id: image.to_owned(),
-        requirements: Vec::new(),
-    };
     let request = MachineRequest {
         name: "aks-a",
         class: &class,
         chosen: &chosen,
         record: &record(size),
-        image: &image,
+        image,
         settings,
         nic_id: "/nic",
         custom_data: "ZGF0YQ==".to_owned(),

@@ -183,6 +183,49 @@ fn every_class_of_the_table_marks_what_it_is_about() {
     }
 }
 
+/// What a person reads, without Azure's own words behind it.
+fn told(code: &str, message: &str, kind: &'static str) -> String {
+    let failure = Failure {
+        code: code.to_owned(),
+        message: message.to_owned(),
+        status: Some(409),
+        ..Failure::default()
+    };
+    let text = refusal(&failure, &chosen("r-1", kind), &record()).error.to_string();
+    let text = text.replace(&format!(" ({failure})"), "");
+    text.replace("insufficient capacity, ", "")
+}
+
+#[test]
+fn people_read_upstreams_words_and_where_to_ask_for_more() {
+    let cases = [
+        (
+            ("OperationNotAllowed", "LowPriorityCores", "spot"),
+            "SubscriptionQuotaReached: this subscription has reached the regional vCPU quota for spot (LowPriorityQuota). To scale beyond this limit, please review the quota increase process here: https://docs.microsoft.com/en-us/azure/azure-portal/supportability/low-priority-quota",
+        ),
+        (
+            ("OverconstrainedZonalAllocationRequest", "", "spot"),
+            "OverconstrainedZonalAllocationFailure: unable to allocate resources in the selected zone (r-1) with spot capacity type and Standard_D4s_v3 VM size. (will try a different zone, capacity type or VM size to fulfill your request)",
+        ),
+        (
+            ("OverconstrainedAllocationRequest", "", "spot"),
+            "OverconstrainedAllocationFailure: unable to allocate resources in all zones with spot capacity type and Standard_D4s_v3 VM size. (will try a different capacity type or VM size to fulfill your request)",
+        ),
+        (
+            (
+                "OperationNotAllowed",
+                "exceeding approved Total Regional Cores quota",
+                "spot",
+            ),
+            "regional spot vCPU quota limit for subscription has been reached. To scale beyond this limit, please review the quota increase process here: https://learn.microsoft.com/en-us/azure/quotas/regional-quota-requests",
+        ),
+    ];
+    for ((code, message, kind), words) in cases {
+        let text = told(code, message, kind);
+        assert!(text.contains(words), "{text}");
+    }
+}
+
 #[test]
 fn a_regional_quota_gives_the_claim_up_and_marks_nothing() {
     let message = "exceeding approved Total Regional Cores quota";
