@@ -23,6 +23,8 @@ use tempfile::TempDir;
 
 const CHART: &str = "charts/dovetail";
 const VALUES: [&str; 3] = ["minimal", "karpenter", "every-option"];
+/// For AKS, where Karpenter has another chart.
+const AZURE: &str = "azure";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -93,7 +95,7 @@ fn by_key(objects: Vec<Value>) -> BTreeMap<String, Value> {
 #[test]
 fn helm_has_nothing_to_object_to() {
     let home = TempDir::new().unwrap();
-    for name in VALUES {
+    for name in VALUES.into_iter().chain([AZURE]) {
         let file = values(name);
         let args = ["lint", "--strict", CHART, "-f", &file];
         said(&args, &helm(home.path(), None, &args));
@@ -274,6 +276,40 @@ fn the_controller_may_do_what_its_own_role_says() {
 }
 
 #[test]
+fn on_aks_the_controller_may_do_what_its_own_role_says_wherever_it_is_installed() {
+    let file = "deploy/rbac-azure.yaml";
+    let roles = rig::manifest::documents(file, &fs::read_to_string(root().join(file)).unwrap()).unwrap();
+    let wanted = by_key(roles);
+    let chart = by_key(rendered("dovetail", "scaling", CHART, &["-f", &values(AZURE)]));
+    let pairs = [
+        ("ClusterRole /dovetail", "ClusterRole /dovetail-azure"),
+        ("Role scaling/dovetail-known", "Role kube-system/dovetail-azure-known"),
+        ("Role kube-system/dovetail-dns", "Role kube-system/dovetail-azure-dns"),
+    ];
+    for (ours, proved) in pairs {
+        assert_eq!(chart[ours]["rules"], wanted[proved]["rules"], "{ours}");
+    }
+    // SYSTEM_NAMESPACE is where the controller runs, and there it looks for the maintenance window.
+    let beside_us = chart["Role scaling/dovetail-known"]["rules"].to_string();
+    assert!(beside_us.contains("upcoming-maintenance-window"), "{beside_us}");
+}
+
+#[test]
+fn karpenters_values_for_aks_make_an_environment_that_has_everything_once() {
+    let objects = rendered("karpenter", "scaling", CHART, &["-f", &values(AZURE)]);
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+    let variables = environment(deployment);
+    assert_eq!(variables["CLOUD"], "azure");
+    assert_eq!(variables["CLUSTER_NAME"], "aks-cluster-dev");
+    assert_eq!(variables["ADDITIONAL_TAGS"], "cost-center=7,team=platform");
+    let listed = deployment.pointer("/spec/template/spec/containers/0/env").unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), variables.len(), "{listed}");
+    assert!(!variables.contains_key("INTERRUPTION_QUEUE") && !variables.contains_key("AWS_FEATURE_GATES"));
+    let pod = &deployment["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(pod["azure.workload.identity/use"], "true");
+}
+
+#[test]
 fn every_binding_is_for_an_account_and_a_role_that_exist() {
     let outside = [
         "--set",
@@ -284,6 +320,7 @@ fn every_binding_is_for_an_account_and_a_role_that_exist() {
     for (file, more) in [
         (values("minimal"), &[][..]),
         (values("every-option"), &[]),
+        (values(AZURE), &[]),
         (values("minimal"), &outside),
     ] {
         let objects = by_key(rendered("dovetail", "scaling", CHART, &[&["-f", &file], more].concat()));
@@ -468,7 +505,7 @@ fn an_api_server_takes_every_object_of_every_set_of_values() {
     let mut count = 0;
     let crds = ["--set", "nodeClasses.azure=true", "--set", "nodeClasses.kwok=true"];
     let mut objects = rendered("dovetail-crd", "scaling", "charts/dovetail-crd", &crds);
-    for name in VALUES {
+    for name in VALUES.into_iter().chain([AZURE]) {
         objects.extend(rendered("dovetail", "scaling", CHART, &["-f", &values(name)]));
     }
     // This API server does not know the kind; its shape is that of Karpenter's chart.
@@ -524,6 +561,43 @@ fn an_api_server_takes_the_examples_and_not_the_class_they_were_made_from() {
         panic!("one object");
     };
     assert_eq!(answer.status, 422, "{}", answer.message());
+}
+
+#[test]
+fn on_aks_the_charts_install_and_all_they_made_but_the_crds_goes_with_them() {
+    const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/karpenter/deployments/karpenter";
+    const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/aksnodeclasses.karpenter.azure.com";
+    let cluster = Cluster::builder().api_server_only().start().unwrap();
+    let client = cluster.client();
+    let home = TempDir::new().unwrap();
+    let kubeconfig = cluster.kubeconfig();
+    let run = |args: &[&str]| said(args, &helm(home.path(), Some(&kubeconfig), args));
+    let place = ["--namespace", "karpenter", "--create-namespace"];
+    let of_azure = ["--set", "nodeClasses.azure=true", "--set", "nodeClasses.aws=false"];
+    run(&[
+        &["install", "dovetail-crd", "charts/dovetail-crd"][..],
+        &of_azure,
+        &place,
+    ]
+    .concat());
+    let file = values(AZURE);
+    run(&[&["install", "karpenter", CHART, "--skip-crds", "-f", &file][..], &place].concat());
+    assert!(client.get(CRD).unwrap().is_some());
+    let deployment = client.get(DEPLOYMENT).unwrap().unwrap();
+    let account = "/api/v1/namespaces/karpenter/serviceaccounts/karpenter";
+    let account = client.get(account).unwrap().unwrap();
+    assert_eq!(
+        account["metadata"]["annotations"]["azure.workload.identity/client-id"],
+        "00000000-0000-0000-0000-000000000002"
+    );
+    assert_eq!(
+        deployment["spec"]["template"]["spec"]["serviceAccountName"],
+        account["metadata"]["name"]
+    );
+    run(&["uninstall", "karpenter", "--namespace", "karpenter"]);
+    run(&["uninstall", "dovetail-crd", "--namespace", "karpenter"]);
+    assert!(client.get(DEPLOYMENT).unwrap().is_none());
+    assert!(client.get(CRD).unwrap().is_some(), "the classes must stay");
 }
 
 #[test]

@@ -23,6 +23,13 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
 {{- join "," $gates -}}
 {{- end -}}
 
+{{/* Tags as `team=a,env=b`, by name. */}}
+{{- define "dovetail.tags" -}}
+{{- $tags := list -}}
+{{- range $key, $value := . }}{{ $tags = append $tags (printf "%s=%s" $key (toString $value)) }}{{ end -}}
+{{- join "," $tags -}}
+{{- end -}}
+
 {{- /* YAML reads a bare off as false. */ -}}
 {{- define "dovetail.environment" -}}
 {{- $settings := .Values.settings -}}
@@ -88,7 +95,11 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
 {{- end }}
 {{- end }}
 {{- if eq $provider "azure" }}
-{{- if not (and $settings.clusterName $settings.clusterEndpoint) }}
+{{- $given := list }}
+{{- range $.Values.controller.env }}{{ $given = append $given .name }}{{ end }}
+{{- $isNamed := or $settings.clusterName (has "CLUSTER_NAME" $given) }}
+{{- $isPlaced := or $settings.clusterEndpoint (has "CLUSTER_ENDPOINT" $given) }}
+{{- if not (or (and $isNamed $isPlaced) $.Values.controller.envFrom) }}
 {{- fail "settings.clusterName and settings.clusterEndpoint are needed on AKS: its name, and the URL of its API server. What else Azure's provider needs goes into controller.env (docs/guide/azure.md)" }}
 {{- end }}
 {{- range $pair := list
@@ -96,6 +107,7 @@ What is written in the values is handed on, false and 0 too. Karpenter's chart l
   (list "CLUSTER_ENDPOINT" $settings.clusterEndpoint)
   (list "CLUSTER_CA_BUNDLE" $settings.clusterCABundle)
   (list "VM_MEMORY_OVERHEAD_PERCENT" $settings.vmMemoryOverheadPercent)
+  (list "ADDITIONAL_TAGS" (include "dovetail.tags" $settings.tags))
 }}
 {{- include "dovetail.variable" (list $ (index $pair 0) (index $pair 1)) }}
 {{- end }}
