@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use arm::VmState;
 use arm::knob::{Effect, Fault, ImageVersion, Knob, Reset, Stock, When};
 use e2e::autoscaler::{apply_spread, await_event, await_ready, claims, consolidate, nodes, requests, told};
-use e2e::azure::{GRACE, PUT_VM, World, provider_id, tag};
+use e2e::azure::{GRACE, PUT_MACHINE, PUT_VM, World, provider_id, tag};
 use rig::Process;
 use serde_json::json;
 
@@ -209,14 +209,14 @@ fn killed(world: &World, controller: &mut Process) -> Result<()> {
     for (at, effect) in [Effect::Refused {}, Effect::Lost {}].into_iter().enumerate() {
         let name = format!("web-{at}");
         let before = world.azure.vms().len();
-        kill_while_cut(world, controller, effect, &name, 2)?;
+        kill_while_cut(world, controller, PUT_VM, effect, &name, 2)?;
         *controller = world.controller(&format!("killed-{at}"))?;
         await_ready(client, &name, 2)?;
         let machines = world.await_one_machine_per_claim()?;
         ensure!(machines.len() == before + 2, "launched twice: {machines:?}");
     }
     // Nobody wants the machine any more when it comes back.
-    kill_while_cut(world, controller, Effect::Refused {}, "unwanted", 1)?;
+    kill_while_cut(world, controller, PUT_VM, Effect::Refused {}, "unwanted", 1)?;
     ensure!(world.azure.leftovers().len() == 1, "{:?}", world.azure.leftovers());
     world.delete_all()?;
     *controller = world.controller("killed-unwanted")?;
@@ -301,6 +301,52 @@ fn eviction(world: &World) -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn machines_that_aks_makes_come_one_for_each_claim_whatever_happens_to_us_and_go_with_them() -> Result<()> {
+    for mode in ["aksmachineapi", "aksmachineapiheaderbatch"] {
+        let world = World::alone()?;
+        let mut controller = world.controller_of_aks(mode, mode)?;
+        let journey = machines_of_aks(&world, &mut controller, mode);
+        farewell(&world, controller, journey)?;
+    }
+    Ok(())
+}
+
+fn machines_of_aks(world: &World, controller: &mut Process, mode: &str) -> Result<()> {
+    let client = world.client();
+    world.apply_pool(mode, &["on-demand"], &["Standard_D2s_v5"])?;
+    apply_spread(client, "web", 2)?;
+    await_ready(client, "web", 2)?;
+    let machines = world.await_one_machine_per_claim()?;
+    ensure!(
+        machines.len() == 2 && machines.iter().all(|it| it.machine),
+        "{machines:?}"
+    );
+    // The request is done, and its answer never arrives.
+    kill_while_cut(world, controller, PUT_MACHINE, Effect::Lost {}, "late", 1)?;
+    *controller = world.controller_of_aks(&format!("{mode}-next"), mode)?;
+    await_ready(client, "late", 1)?;
+    let machines = world.await_one_machine_per_claim()?;
+    ensure!(machines.len() == 3, "launched twice: {machines:?}");
+    for claim in claims(client)? {
+        let machine = &claim["metadata"]["annotations"]["karpenter.azure.com/aks-machine-resource-id"];
+        let name = claim["metadata"]["name"].as_str().unwrap_or_default();
+        let is_named = machine
+            .as_str()
+            .is_some_and(|id| id.ends_with(&format!("/machines/{name}")));
+        ensure!(is_named, "{machine} of {claim}");
+        let conditions = claim["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        ensure!(!conditions.any(|it| it["type"] == "Drifted"), "{claim}");
+    }
+    consolidate(client, mode)?;
+    world.scale("web", 0)?;
+    world.await_azure("the end of the machines of web", |azure| {
+        (azure.vms().len() == 1).then_some(())
+    })?;
+    await_ready(client, "late", 1)
+}
+
 /// What AKS's agent does on a node whose machine is to be taken back.
 fn announce(world: &World, machine: &VmState) -> Result<()> {
     let client = world.client();
@@ -321,22 +367,25 @@ fn announce(world: &World, machine: &VmState) -> Result<()> {
     Ok(())
 }
 
-/// Kills the controller when it has interfaces and asks for the machines of a Deployment without being answered.
+/// Kills the controller when it asks for the machines of a Deployment without being answered.
 fn kill_while_cut(
     world: &World,
     controller: &mut Process,
+    operation: &str,
     effect: Effect,
     deployment: &str,
     machines: usize,
 ) -> Result<()> {
-    world.azure.turn(Knob::Fault(Fault::next(PUT_VM, effect).times(None)))?;
+    world
+        .azure
+        .turn(Knob::Fault(Fault::next(operation, effect).times(None)))?;
     let before = world.azure.calls().len();
     apply_spread(world.client(), deployment, machines as u64)?;
     world.await_azure("requests for machines that are not answered", |azure| {
         let calls = azure.calls();
         let cut = calls[before..]
             .iter()
-            .filter(|it| it.operation == PUT_VM && it.status == 0);
+            .filter(|it| it.operation == operation && it.status == 0);
         let cut: BTreeSet<&str> = cut.map(|it| it.path.as_str()).collect();
         (cut.len() == machines).then_some(())
     })?;

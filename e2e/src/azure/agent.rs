@@ -66,6 +66,9 @@ fn join_all(client: &Client, azure: &Double, joined: &mut BTreeSet<String>) -> R
 
 /// The node as kubelet registers it.
 fn node(machine: &VmState, region: &str) -> Result<Value> {
+    if machine.machine {
+        return node_of_aks(machine, region);
+    }
     let data = machine.request["properties"]["osProfile"]["customData"].as_str();
     let script = STANDARD.decode(data.context("no custom data")?)?;
     let variables = variables(&String::from_utf8(script)?);
@@ -88,6 +91,37 @@ fn node(machine: &VmState, region: &str) -> Result<Value> {
         "metadata": {"name": machine.name, "labels": labels},
         "spec": {"providerID": provider_id(machine), "taints": taints(flag("--register-with-taints"))?},
         "status": {"capacity": capacity, "allocatable": allocatable, "nodeInfo": node_info(variable("KUBERNETES_VERSION"))},
+    }))
+}
+
+/// The node of a machine of an agent pool: AKS knows how it boots, and says of it what it was told and what it decides.
+fn node_of_aks(machine: &VmState, region: &str) -> Result<Value> {
+    let told = &machine.machine_request["properties"]["kubernetes"];
+    let given = told["nodeLabels"].as_object().cloned().unwrap_or_default();
+    let is_aks = |key: &String| key.starts_with("kubernetes.azure.com/");
+    ensure!(!given.keys().any(is_aks), "AKS sets these itself: {given:?}");
+    let pairs = given
+        .iter()
+        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    let mut labels = labels(machine, region, &pairs.collect::<Vec<_>>().join(","));
+    labels.insert("kubernetes.azure.com/mode".to_owned(), json!("user"));
+    let taints_told = told["nodeInitializationTaints"].as_array();
+    let taints_told: Vec<&str> = taints_told.into_iter().flatten().filter_map(Value::as_str).collect();
+    let pods = told["maxPods"].as_u64().unwrap_or(250).to_string();
+    let reserved = [
+        ("--max-pods", pods.as_str()),
+        ("--kube-reserved", "cpu=100m,memory=1843Mi"),
+    ];
+    let (capacity, allocatable) = resources(
+        &labels,
+        &reserved.map(|(flag, value)| (flag.to_owned(), value.to_owned())).into(),
+    )?;
+    let version = told["orchestratorVersion"].as_str().context("no orchestratorVersion")?;
+    Ok(json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": machine.name, "labels": labels},
+        "spec": {"providerID": provider_id(machine), "taints": taints(&taints_told.join(","))?},
+        "status": {"capacity": capacity, "allocatable": allocatable, "nodeInfo": node_info(version)},
     }))
 }
 
