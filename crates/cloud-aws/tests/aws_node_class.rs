@@ -453,6 +453,22 @@ async fn a_class_whose_selectors_find_nothing_says_which() {
 }
 
 #[tokio::test]
+async fn a_role_that_is_written_with_its_path_keeps_its_profile_over_a_restart() {
+    let world = World::new("eu-central-1").await;
+    world.create("default", json!({"role": format!("team/{ROLE}")}));
+    let class = world.settle("default").await;
+    let profile = class["status"]["instanceProfile"].as_str().unwrap().to_owned();
+    // The next process remembers nothing of IAM.
+    let (server, _events, read) = connect(&world.clients, &world.cluster, |_| {}).await.unwrap();
+    let controller = Controller::new(read, Arc::clone(&world.machines) as Arc<dyn Machines>);
+    server.create(class.clone()).unwrap();
+    let class: EC2NodeClass = serde_json::from_value(server.get("EC2NodeClass", "default").unwrap()).unwrap();
+    controller.reconcile(&class).await.unwrap();
+    let class = server.get("EC2NodeClass", "default").unwrap();
+    assert_eq!(class["status"]["instanceProfile"], profile);
+}
+
+#[tokio::test]
 async fn an_image_that_could_not_be_asked_for_does_not_count_as_gone() {
     let world = World::new("ap-northeast-2").await;
     let of_gpus = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/nvidia/recommended/image_id";

@@ -99,7 +99,8 @@ impl InstanceProfiles {
 
     async fn has_role(&self, profile: &str, role: &str) -> Result<bool, ProfileError> {
         match self.role_of(profile).await {
-            Ok(found) => Ok(found.as_deref() == Some(role)),
+            // IAM names roles without their path, and a class may write it: the same role must not get another profile.
+            Ok(found) => Ok(found.is_some_and(|found| bare(&found) == bare(role))),
             Err(failure) if failure.is_not_found() => Ok(false),
             Err(failure) => Err(while_doing(format!("getting instance profile {profile}"))(failure)),
         }
@@ -143,8 +144,7 @@ impl InstanceProfiles {
             .send()
             .await;
         made.map_err(|error| while_doing(format!("(instance-profile={name})"))(Failure::of(&error)))?;
-        // IAM adds roles by their name alone.
-        let last = role.rsplit('/').next().unwrap_or(role);
+        let last = bare(role);
         let added = self
             .iam
             .add_role_to_instance_profile()
@@ -280,6 +280,11 @@ fn unless_missing<T>(answer: Result<T, Failure>, doing: String) -> Result<(), Pr
 fn role_name(profile: Option<&InstanceProfile>) -> String {
     let role = profile.and_then(|it| it.roles().first());
     role.map(|it| it.role_name().to_owned()).unwrap_or_default()
+}
+
+/// A role without its path: how IAM names it, and how it is added.
+fn bare(role: &str) -> &str {
+    role.rsplit('/').next().unwrap_or(role)
 }
 
 fn is_valid_name(name: &str) -> bool {
