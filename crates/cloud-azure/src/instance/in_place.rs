@@ -142,24 +142,37 @@ async fn apply(
             .get(tags::LAUNCH)
             .map(|launch| (tags::LAUNCH.to_owned(), launch.clone())),
     );
-    let patch = tags_patch(&wanted);
-    arm.patch_nic(group, name, &patch).await?;
-    for extension in [BILLING, CSE] {
-        match arm.patch_extension(group, name, extension, &patch).await {
-            Err(failure) if !failure.is_not_found() => return Err(failure),
-            _ => {}
-        }
-    }
     let missing: BTreeMap<&String, serde_json::Value> = azure
         .node_identities
         .iter()
         .filter(|id| !machine.identities.iter().any(|has| has.eq_ignore_ascii_case(id)))
         .map(|id| (id, json!({})))
         .collect();
-    let mut patch = patch;
+    let are_tags_other = machine.tags != wanted;
+    if !are_tags_other && missing.is_empty() {
+        return Ok(());
+    }
+    let mut patch = json!({});
+    if are_tags_other {
+        patch = tags_patch(&wanted);
+        tag_parts(read, name, &patch).await?;
+    }
     if !missing.is_empty() {
         patch["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": missing});
     }
     let operation = arm.patch_vm(group, name, &patch).await?;
     arm.finish(operation, CHANGE).await
+}
+
+/// What belongs to a machine has its tags. Which extensions it has depends on how it came to be.
+async fn tag_parts(read: &ReadSide, name: &str, patch: &serde_json::Value) -> Result<(), Failure> {
+    let (arm, group) = (&read.arm, read.settings.azure.node_resource_group.as_str());
+    arm.patch_nic(group, name, patch).await?;
+    for extension in [BILLING, CSE] {
+        match arm.patch_extension(group, name, extension, patch).await {
+            Err(failure) if !failure.is_not_found() => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -550,3 +550,139 @@ async fn a_machine_that_resource_graph_does_not_show_for_minutes_is_listed_all_t
     world.azure.lock().vms.clear();
     assert!(world.provider.list().await.unwrap().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_class_can_have_a_subnet_and_an_installation_an_administrator_of_its_own() {
+    let world = World::with(|settings| settings.azure.linux_admin_username = "ops".to_owned()).await;
+    let subnet = crate::world::SUBNET.replace("/nodes", "/others");
+    world.create("default", json!({"vnetSubnetID": subnet}));
+    world.settle("default").await;
+    world
+        .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
+        .await
+        .unwrap();
+    let state = world.azure.lock();
+    let (vm, nic) = (&state.vms[A].body["properties"], &state.nics[A].body["properties"]);
+    assert_eq!(nic["ipConfigurations"][0]["properties"]["subnet"]["id"], subnet);
+    assert_eq!(nic["networkSecurityGroup"]["id"], "/nsgs/aks-agentpool-12345678-nsg");
+    assert_eq!(vm["osProfile"]["adminUsername"], "ops");
+    let key = &vm["osProfile"]["linuxConfiguration"]["ssh"]["publicKeys"][0];
+    assert_eq!(key["path"], "/home/ops/.ssh/authorized_keys");
+    let script = STANDARD
+        .decode(vm["osProfile"]["customData"].as_str().unwrap())
+        .unwrap();
+    let script = String::from_utf8(script).unwrap();
+    assert!(
+        script.contains("SUBNET=\"others\"\n") && script.contains("network-subnet=others"),
+        "{script}"
+    );
+}
+
+/// A claim as the API server has it.
+fn stored(world: &World) -> NodeClaim {
+    let mut claim = serde_json::to_value(World::sized("a", "Standard_D2s_v3", "spot")).unwrap();
+    claim["apiVersion"] = json!("karpenter.sh/v1");
+    claim["kind"] = json!("NodeClaim");
+    claim["metadata"].as_object_mut().unwrap().remove("uid");
+    world.server.create(claim).unwrap();
+    serde_json::from_value(world.server.get("NodeClaim", "a").unwrap()).unwrap()
+}
+
+/// What is changed of a running machine, after something was done to it and its claim says that it is not as it should be.
+async fn changed_in_place(world: &World, change: impl FnOnce(&mut Value)) -> Vec<(String, Value)> {
+    const HASH: &str = "karpenter.azure.com/in-place-update-hash";
+    let claim = stored(world);
+    let launched = world.launch(&claim).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    change(&mut world.azure.lock().vms.get_mut(A).unwrap().body);
+    let written = serde_json::to_value(recorded(&claim, &launched)).unwrap();
+    let registered = |claim: &mut Value| {
+        claim["metadata"]["annotations"] = json!({HASH: "other"});
+        claim["status"] = json!({"providerID": written["status"]["providerID"], "conditions": [{"type": "Registered",
+            "status": "True", "reason": "Registered", "lastTransitionTime": "2026-11-17T10:00:00Z"}]});
+    };
+    world.server.update("NodeClaim", "a", registered).unwrap();
+    let work = tokio::spawn(Arc::clone(&world.provider).run(None));
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    work.abort();
+    let known = world.server.get("NodeClaim", "a").unwrap();
+    assert_eq!(
+        known["metadata"]["annotations"][HASH],
+        written["metadata"]["annotations"][HASH]
+    );
+    std::mem::take(&mut world.azure.lock().changed)
+}
+
+fn names(changed: &[(String, Value)]) -> Vec<&str> {
+    changed.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+const OLD: &str = "/identity/old";
+const NEW: &str = "/identity/new";
+
+/// A cluster whose machines have these identities.
+async fn with_identities(ids: &[&str]) -> World {
+    let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+    let world = World::with(|settings| settings.azure.node_identities = ids).await;
+    world.create("default", json!({}));
+    world.settle("default").await;
+    world
+}
+
+fn has_old(vm: &mut Value) {
+    vm["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": {OLD: {}}});
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_has_all_that_is_wanted_and_more_identities_is_noted_as_such_and_not_touched() {
+    for ids in [&[][..], &[OLD]] {
+        let world = with_identities(ids).await;
+        assert_eq!(changed_in_place(&world, has_old).await, [], "{ids:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_that_is_missing_is_added_to_the_machine_and_nothing_else_is_touched() {
+    let forget = |vm: &mut Value| drop(vm.as_object_mut().unwrap().remove("identity"));
+    let added = json!({"identity": {"type": "UserAssigned", "userAssignedIdentities": {NEW: {}}}});
+    let world = with_identities(&[NEW]).await;
+    let expected = [("virtualMachines aks-a".to_owned(), added)];
+    assert_eq!(changed_in_place(&world, forget).await, expected);
+    let world = with_identities(&[OLD, NEW]).await;
+    assert_eq!(changed_in_place(&world, has_old).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tags_become_what_class_and_settings_say_on_everything_that_belongs_to_a_machine() {
+    let world = World::with(|settings| settings.azure.additional_tags = "env=x,team=red".to_owned()).await;
+    world.create("default", json!({"tags": {"team": "blue", "cost/center": "7"}}));
+    world.settle("default").await;
+    let mess = |vm: &mut Value| {
+        vm["tags"] = json!({"karpenter.azure.com_cluster": "prod", "karpenter.sh_nodepool": "general", "stray": "1",
+            "team": "red"});
+    };
+    let changed = changed_in_place(&world, mess).await;
+    let all = [
+        "networkInterfaces aks-a",
+        "extensions computeAksLinuxBilling",
+        "extensions cse-agent-karpenter",
+        "virtualMachines aks-a",
+    ];
+    assert_eq!(names(&changed), all);
+    for (name, body) in &changed {
+        let tags = &body["tags"];
+        let wanted = [
+            ("env", "x"),
+            ("team", "blue"),
+            ("cost_center", "7"),
+            ("compute.aks.billing", "linux"),
+        ];
+        for (key, value) in wanted {
+            assert_eq!(tags[key], value, "{name} {key}");
+        }
+        assert!(
+            tags.get("stray").is_none() && body.get("identity").is_none(),
+            "{name} {body}"
+        );
+    }
+}

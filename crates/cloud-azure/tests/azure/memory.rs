@@ -30,6 +30,8 @@ pub(crate) struct State {
     /// Extensions by machine and name.
     pub(crate) extensions: BTreeMap<(String, String), Value>,
     operations: BTreeMap<u64, (Instant, Option<Value>)>,
+    /// What was changed, in order: kind and name, and to what.
+    pub(crate) changed: Vec<(String, Value)>,
     /// What machines were asked for, in order.
     pub(crate) asked: Vec<String>,
     /// Answers to requests for machines instead of machines.
@@ -168,6 +170,9 @@ impl Transport for Memory {
 impl State {
     fn answer(&mut self, method: &Method, path: &str, query: &str, body: Value) -> Said {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        if let ("PATCH", [.., kind, name]) = (method.as_str(), parts.as_slice()) {
+            self.changed.push((format!("{kind} {name}"), body.clone()));
+        }
         match (method.as_str(), parts.as_slice()) {
             ("GET", ["operations", number]) => self.operation(number.parse().unwrap()),
             ("GET", ["locations", number]) => self.location(number.parse().unwrap()),
@@ -318,7 +323,9 @@ impl State {
                 let Some(vm) = self.vms.get_mut(name) else {
                     return not_found(name);
                 };
-                vm.body["tags"] = body["tags"].clone();
+                if body["tags"].is_object() {
+                    vm.body["tags"] = body["tags"].clone();
+                }
                 if body["identity"].is_object() {
                     vm.body["identity"] = body["identity"].clone();
                 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster,
     journey::recorded,
-    world::{EVERY_TRY, MODES, PUT_MACHINE, PUT_VM, World},
+    world::{EVERY_TRY, MODES, PUT_MACHINE, PUT_VM, World, set_mode},
 };
 
 const SIZE: &str = "Standard_D4s_v5";
@@ -321,6 +321,65 @@ async fn tags_of_a_class_are_given_to_machines_of_aks_that_run() {
     let hash = |claim: &Value| claim["metadata"]["annotations"][IN_PLACE_UPDATE_HASH].clone();
     assert_ne!(hash(&stored), hash(&written));
     world.delete(&claim).await;
+    world.judge();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_aks_that_has_its_tags_is_noted_as_such_and_not_sent_again() {
+    let world = World::in_mode("aksmachineapi").await;
+    let claim = world.store(&World::sized("a", SIZE, "on-demand"));
+    let claim = launched(&world, &claim).await;
+    let written = serde_json::to_value(&claim).unwrap();
+    let registered = |stored: &mut Value| {
+        let annotations = &mut stored["metadata"]["annotations"];
+        *annotations = written["metadata"]["annotations"].clone();
+        annotations[IN_PLACE_UPDATE_HASH] = json!("other");
+        stored["status"] = json!({"providerID": written["status"]["providerID"], "conditions": [{"type": "Registered",
+            "status": "True", "reason": "Registered", "lastTransitionTime": "2026-11-17T10:00:00Z"}]});
+    };
+    world.server.update("NodeClaim", "a", registered).unwrap();
+    tokio::time::sleep(MINUTE).await;
+    world.run_for(2 * MINUTE).await;
+    assert_eq!(world.azure().count(PUT_MACHINE), 1);
+    let stored = world.server.get("NodeClaim", "a").unwrap();
+    let hash = |claim: &Value| claim["metadata"]["annotations"][IN_PLACE_UPDATE_HASH].clone();
+    assert_eq!(hash(&stored), hash(&written));
+    world.delete(&claim).await;
+    world.judge();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_goes_out_when_it_is_full_and_when_it_has_waited_long_enough() {
+    let world = World::with(|settings, double| {
+        set_mode(&mut settings.azure, "aksmachineapiheaderbatch", double);
+        settings.azure.batch_max_size = 2;
+    })
+    .await;
+    world.create("default", json!({}));
+    world.settle("default").await;
+    let claims = ["a", "b", "c"].map(|name| World::sized(name, SIZE, "spot"));
+    let [a, b, c] = &claims;
+    let (one, two, three) = tokio::join!(world.launch(a), world.launch(b), world.launch(c));
+    assert_eq!(world.azure().count(PUT_MACHINE), 2, "two of them fill a batch");
+    for (claim, launched) in claims.iter().zip([one, two, three]) {
+        world.delete(&recorded(claim, &launched.unwrap())).await;
+    }
+    world.judge();
+    // One comes every 800 ms, so that a second without any never passes; after five seconds those that came go out.
+    let world = std::sync::Arc::new(World::in_mode("aksmachineapiheaderbatch").await);
+    let mut launches = tokio::task::JoinSet::new();
+    for at in 0..9 {
+        let world = std::sync::Arc::clone(&world);
+        launches.spawn(async move {
+            tokio::time::sleep(Duration::from_millis(800 * at)).await;
+            launched(&world, &World::sized(&format!("m{at}"), SIZE, "spot")).await
+        });
+    }
+    let claims = launches.join_all().await;
+    assert_eq!(world.azure().count(PUT_MACHINE), 2);
+    for claim in &claims {
+        world.delete(claim).await;
+    }
     world.judge();
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn settings(double: &Double) -> Settings {
 }
 
 /// What a mode needs beside that.
-fn set_mode(azure: &mut AzureSettings, mode: &str, double: &Double) {
+pub(crate) fn set_mode(azure: &mut AzureSettings, mode: &str, double: &Double) {
     let setup = double.setup();
     mode.clone_into(&mut azure.provision_mode);
     setup.cluster_group.clone_into(&mut azure.resource_group);
