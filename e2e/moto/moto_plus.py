@@ -36,6 +36,7 @@ from moto.ec2.models import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.iam.models import iam_backends
 from moto.sqs.models import sqs_backends
+from moto.sqs.responses import SQSResponse
 from moto.ssm.models import ssm_backends, ParameterDict, Parameter
 
 LOCK = threading.Lock()
@@ -206,6 +207,20 @@ def maybe_fail(self, action):
     r = control(self.current_account, self.region, "api-errors", {}).get(action)
     if r and spend({**r, "action": action}):
         raise EC2ClientError(r["code"], r.get("message", r["code"]))
+
+
+# ---- SQS: deletions that fail
+_orig_delete_batch = SQSResponse.delete_message_batch
+
+
+def delete_message_batch(self):
+    r = control(self.current_account, self.region, "api-errors", {}).get("DeleteMessageBatch")
+    if r and spend({**r, "action": "DeleteMessageBatch"}):
+        raise JsonRESTError(r["code"], r.get("message", r["code"]))
+    return _orig_delete_batch(self)
+
+
+SQSResponse.delete_message_batch = delete_message_batch
 
 
 def listing(action, key, name, ids=None, idkey=None):

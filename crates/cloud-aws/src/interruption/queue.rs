@@ -57,7 +57,10 @@ impl Queue {
                 None => done.extend(message.receipt_handle().map(str::to_owned)),
             }
         }
-        self.delete_all(&done).await?;
+        // What is not deleted comes again; a machine that will be taken in two minutes does not wait for it.
+        if let Err(failure) = self.delete_all(&done).await {
+            tracing::error!(error = %failure, queue = %self.name, "deleting messages that say nothing");
+        }
         Ok(notices)
     }
 

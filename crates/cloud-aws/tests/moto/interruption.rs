@@ -85,6 +85,22 @@ async fn messages_become_notices_that_stay_until_they_are_acknowledged() {
 }
 
 #[tokio::test]
+async fn a_message_that_cannot_be_deleted_holds_no_notice_up() {
+    let world = World::with_queue("us-east-1", "stuck").await;
+    let url = queue(&world, "stuck").await;
+    let cut = json!({"DeleteMessageBatch": {"code": "InternalError"}});
+    world.control("api-errors", &cut).await;
+    send(&world, &url, "not an event").await;
+    let warning = event("EC2 Spot Instance Interruption Warning", json!({"instance-id": "i-1"}));
+    send(&world, &url, &warning).await;
+    let mut notices = Vec::new();
+    while notices.is_empty() {
+        notices = world.provider.machines.notices().await.unwrap();
+    }
+    assert_eq!(notices[0].kind, NoticeKind::SpotInterruption);
+}
+
+#[tokio::test]
 async fn a_full_queue_is_read_many_at_a_time() {
     let world = World::with_queue("us-gov-west-1", "full").await;
     let url = queue(&world, "full").await;
