@@ -28,18 +28,24 @@ impl Kept<'_> {
     where
         K: Serialize + DeserializeOwned + Default + Clone + PartialEq,
     {
-        let mut written: Option<K> = match self.read().await {
-            Ok(kept) => kept,
-            Err(error) => {
-                tracing::error!(ConfigMap.name = self.name, %error, "reading what an earlier process knew");
-                None
-            }
-        };
-        if let Some(kept) = &written {
-            take_up(kept.clone());
-        }
+        let (mut written, mut is_read) = (None::<K>, false);
         loop {
+            if !is_read {
+                match self.read().await {
+                    Ok(kept) => {
+                        kept.iter().cloned().for_each(&take_up);
+                        (written, is_read) = (kept, true);
+                    }
+                    Err(error) => {
+                        tracing::error!(ConfigMap.name = self.name, %error, "reading what an earlier process knew");
+                    }
+                }
+            }
             sleep(LOOKED_AT).await;
+            // What an earlier process learnt in a week is not written over because it could not be read at once.
+            if !is_read {
+                continue;
+            }
             let now = known();
             if written.as_ref() == Some(&now) || (written.is_none() && now == K::default()) {
                 continue;
@@ -71,16 +77,24 @@ impl Kept<'_> {
             let call = self
                 .api
                 .call(Method::PATCH, &path, Some(&body), "application/merge-patch+json");
-            call.await
+            match call.await {
+                // Somebody has deleted it.
+                Err(error) if error.is_not_found() => self.create(&data).await,
+                wrote => wrote.map(drop),
+            }
         } else {
-            let body = json!({
-                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}, "data": data,
-            });
-            self.api
-                .call(Method::POST, &self.all(), Some(&body), "application/json")
-                .await
+            self.create(&data).await
         };
-        wrote.map(drop).map_err(|error| error.to_string())
+        wrote.map_err(|error| error.to_string())
+    }
+
+    async fn create(&self, data: &Value) -> Result<(), ApiError> {
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}, "data": data});
+        let made = self
+            .api
+            .call(Method::POST, &self.all(), Some(&body), "application/json")
+            .await;
+        made.map(drop)
     }
 
     fn all(&self) -> String {
@@ -148,6 +162,37 @@ mod tests {
         assert_eq!(taken, Vec::<Vec<u32>>::new());
         assert_eq!(log.lines(), [format!("GET {MAPS}/known"), format!("POST {MAPS}")]);
         assert_eq!(log.all()[1].body["data"], json!({"known": "[3]"}));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_could_not_be_read_at_first_is_read_before_anything_is_written() {
+        let steps = vec![
+            Step::Say(500, "{}".to_owned()),
+            map("[1]"),
+            Step::Say(200, "{}".to_owned()),
+        ];
+        let (taken, log) = kept(steps, &[vec![1], vec![1, 2], vec![1, 2]]).await;
+        assert_eq!(taken, [[1]]);
+        let item = format!("{MAPS}/known");
+        assert_eq!(
+            log.lines(),
+            [format!("GET {item}"), format!("GET {item}"), format!("PATCH {item}")]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_map_that_somebody_has_deleted_is_made_anew() {
+        let steps = vec![
+            map("[1]"),
+            Step::Say(404, "{}".to_owned()),
+            Step::Say(201, "{}".to_owned()),
+        ];
+        let (_, log) = kept(steps, &[vec![1], vec![1, 2], vec![1, 2]]).await;
+        let item = format!("{MAPS}/known");
+        assert_eq!(
+            log.lines(),
+            [format!("GET {item}"), format!("PATCH {item}"), format!("POST {MAPS}")]
+        );
     }
 
     #[tokio::test(start_paused = true)]
