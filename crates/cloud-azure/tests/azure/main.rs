@@ -6,6 +6,7 @@
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod conformance;
+mod in_place;
 mod launch;
 mod memory;
 mod node_class;

@@ -24,6 +24,21 @@ async fn launched(world: &World, claim: &NodeClaim) -> NodeClaim {
     recorded(claim, &world.launch(claim).await.unwrap())
 }
 
+/// Puts a machine called `a` into the pool, as Karpenter would have made it for a claim.
+fn plant(world: &World, claim: &str) {
+    let tags = [
+        ("karpenter.azure.com_cluster", "dovetail"),
+        ("karpenter.sh_nodepool", "general"),
+        ("karpenter.azure.com_aksmachine_nodeclaim", claim),
+    ];
+    let plant = Plant {
+        kind: PlantKind::Machine,
+        name: "a".to_owned(),
+        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+    };
+    world.azure().turn(Knob::Plant(plant)).unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_service_says_how_a_node_boots_and_an_extension_makes_it_one() {
     let world = World::in_mode("bootstrappingclient").await;
@@ -239,17 +254,7 @@ async fn a_size_that_the_subscription_may_not_have_is_left_alone_everywhere() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_of_another_claim_is_not_taken_and_not_touched() {
     let world = World::in_mode("aksmachineapi").await;
-    let tags = [
-        ("karpenter.azure.com_cluster", "dovetail"),
-        ("karpenter.sh_nodepool", "general"),
-        ("karpenter.azure.com_aksmachine_nodeclaim", "other"),
-    ];
-    let plant = Plant {
-        kind: PlantKind::Machine,
-        name: "a".to_owned(),
-        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-    };
-    world.azure().turn(Knob::Plant(plant)).unwrap();
+    plant(&world, "other");
     let claim = World::sized("a", SIZE, "spot");
     let refused = world.launch(&claim).await.unwrap_err().to_string();
     assert!(refused.contains("name another cluster or claim"), "{refused}");
@@ -261,17 +266,7 @@ async fn a_machine_of_another_claim_is_not_taken_and_not_touched() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_karpenter_launched_is_taken_over_by_its_tag() {
     let world = World::in_mode("aksmachineapi").await;
-    let tags = [
-        ("karpenter.azure.com_cluster", "dovetail"),
-        ("karpenter.sh_nodepool", "general"),
-        ("karpenter.azure.com_aksmachine_nodeclaim", "a"),
-    ];
-    let plant = Plant {
-        kind: PlantKind::Machine,
-        name: "a".to_owned(),
-        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-    };
-    world.azure().turn(Knob::Plant(plant)).unwrap();
+    plant(&world, "a");
     let claim = launched(&world, &World::sized("a", SIZE, "on-demand")).await;
     assert_eq!(world.azure().count(PUT_MACHINE), 0, "it is there");
     world.delete(&claim).await;
@@ -392,17 +387,7 @@ async fn machines_of_aks_are_looked_after_in_another_mode_where_that_is_asked_fo
         double.setup().cluster_group.clone_into(&mut azure.resource_group);
     })
     .await;
-    let tags = [
-        ("karpenter.azure.com_cluster", "dovetail"),
-        ("karpenter.sh_nodepool", "general"),
-        ("karpenter.azure.com_aksmachine_nodeclaim", "a"),
-    ];
-    let plant = Plant {
-        kind: PlantKind::Machine,
-        name: "a".to_owned(),
-        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-    };
-    world.azure().turn(Knob::Plant(plant)).unwrap();
+    plant(&world, "a");
     let listed = world.provider.list().await.unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     let mut claim = World::sized("a", SIZE, "on-demand");
