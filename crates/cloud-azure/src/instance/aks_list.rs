@@ -25,22 +25,28 @@ impl AksList {
         name: &str,
         longest: Duration,
     ) -> Result<AksMachine, Failure> {
-        match self.listed(arm, pool, name, longest).await {
+        match self.listed(arm, pool, name, longest).await? {
             Some(machine) => Ok(machine),
             None => arm.aks_machine(pool, name).await,
         }
     }
 
-    async fn listed(&self, arm: &Arm, pool: &Pool, name: &str, longest: Duration) -> Option<AksMachine> {
+    async fn listed(
+        &self,
+        arm: &Arm,
+        pool: &Pool,
+        name: &str,
+        longest: Duration,
+    ) -> Result<Option<AksMachine>, Failure> {
         let mut known = self.known.lock().await;
         let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < longest);
         if !is_fresh {
-            // Without an answer nothing is known: the machine itself is asked for, and says what is wrong.
-            let machines = arm.aks_machines(pool).await.ok()?;
+            // AKS that does not answer for all is not asked for each of them.
+            let machines = arm.aks_machines(pool).await?;
             let by_name = machines.into_iter().map(|machine| (machine.name.clone(), machine));
             *known = Some((Instant::now(), by_name.collect()));
         }
-        let (_, machines) = known.as_ref()?;
-        machines.get(name).cloned()
+        let machine = known.as_ref().and_then(|(_, machines)| machines.get(name));
+        Ok(machine.cloned())
     }
 }

@@ -496,6 +496,18 @@ async fn many_machines_of_aks_are_followed_and_judged_with_few_lists() {
         assert_eq!(world.provider.is_drifted(claim).await, Ok(None));
     }
     assert_eq!(asked(), (gets, lists_after + 1), "one list does for all of them");
+    tokio::time::sleep(MINUTE).await;
+    let busy = Effect::Sync {
+        status: 429,
+        code: "TooManyRequests".to_owned(),
+        message: None,
+        retry_after: Some(150),
+    };
+    world.cut("Machines_List", busy, Some(1));
+    let refused = world.provider.is_drifted(&claims[0]).await;
+    assert!(matches!(refused, Err(CloudError::Throttled { .. })), "{refused:?}");
+    assert_eq!(asked().0, gets, "who does not answer for all is not asked for each");
+    tokio::time::sleep(3 * MINUTE).await;
     for claim in &claims {
         world.delete(claim).await;
     }
