@@ -66,13 +66,17 @@ fn a_condition_makes_the_answer_a_failure_for_ci() {
 
 #[test]
 fn what_cannot_be_asked_is_refused_in_three_lines_with_what_can() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&[], "nothing is changed"),
         (&["--zone-down", "zz"], "no one zone zz"),
         (&["--remove-node", "nobody"], "no node nobody"),
         (&["--scale", "deploy/nothing=4"], "no Deployment nothing"),
         (&["--spot-price", "+40%", "--fail-if", "wait > 3"], "no figure wait"),
         (&["-f", "/nowhere.yaml"], "cannot read"),
+        (
+            &["--set", "nodepool/general.spec.limts.cpu=3"],
+            "a NodePool has no spec.limts: there is disruption, limits",
+        ),
     ];
     for (arguments, expected) in cases {
         let output = dovetail(arguments);

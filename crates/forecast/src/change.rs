@@ -14,7 +14,10 @@ use model::{
 };
 use serde_json::Value;
 
-use crate::workload::{self, Workload};
+use crate::{
+    field::{self, Astray},
+    workload::{self, Workload},
+};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
@@ -273,8 +276,9 @@ impl Changed {
             let why = format!("there is no NodePool {name}; there are {}", known.join(", "));
             return Err(Misfit::new(what, why, "--set nodepool/NAME.spec.limits.cpu=100"));
         };
+        let steps = field::steps(path).map_err(|astray| unknown_field(&what, &astray))?;
         let mut document = serde_json::to_value(&**pool).unwrap_or_default();
-        let Some(place) = field(&mut document, path) else {
+        let Some(place) = at(&mut document, &steps) else {
             let why = "a part of the path is inside a value that has no such field or entry";
             return Err(Misfit::new(what, why, "kubectl explain nodepool.spec tells the fields"));
         };
@@ -343,11 +347,21 @@ impl Changed {
     }
 }
 
-/// The field of a path; one that an object does not have yet is made.
-fn field<'a>(document: &'a mut Value, path: &str) -> Option<&'a mut Value> {
-    path.split('.').try_fold(document, |place, part| match place {
+fn unknown_field(what: &str, astray: &Astray) -> Misfit {
+    let Astray { word, within, known } = astray;
+    if known.is_empty() {
+        let why = format!("{within} has no {word} in it");
+        return Misfit::new(what, why, "kubectl explain nodepool.spec tells the fields");
+    }
+    let why = format!("a NodePool has no {within}.{word}: there is {}", known.join(", "));
+    Misfit::new(what, why, format!("--set nodepool/NAME.{within}.FIELD=VALUE"))
+}
+
+/// What is at the end of a path; what an object does not have yet is made.
+fn at<'a>(document: &'a mut Value, steps: &[String]) -> Option<&'a mut Value> {
+    steps.iter().try_fold(document, |place, part| match place {
         Value::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
-        Value::Null | Value::Object(_) => Some(&mut place[part]),
+        Value::Null | Value::Object(_) => Some(&mut place[part.as_str()]),
         _ => None,
     })
 }

@@ -3,6 +3,7 @@
 
 mod change;
 mod expression;
+mod field;
 mod fleet;
 mod pod;
 mod question;

@@ -160,7 +160,7 @@ fn made(snapshot: &Snapshot, found: &Found, template: &PodTemplateSpec, at: usiz
             owner_references: vec![found.owner.clone()].into(),
             ..Metadata::default()
         },
-        spec: Arc::new(spec),
+        spec: Arc::new(spec.admitted()),
         ..Pod::default()
     };
     pod::waiting(&pod, snapshot.taken_at())
@@ -389,9 +389,12 @@ pub(crate) fn in_a_namespace(objects: &Objects) -> Objects {
 
 /// Manifests over a cluster's objects; NodePools are looked after elsewhere.
 pub(crate) fn overlay(into: &mut Objects, objects: &Objects) {
-    let waiting = objects.pods.iter().map(|it| match &it.node_name {
-        Some(_) => Arc::clone(it),
-        None => pod::waiting(it, Timestamp::UNIX_EPOCH),
+    let waiting = objects.pods.iter().map(|it| {
+        if it.node_name.is_some() {
+            return Arc::clone(it);
+        }
+        let spec = Arc::new(it.spec.admitted());
+        pod::waiting(&Pod { spec, ..Pod::clone(it) }, Timestamp::UNIX_EPOCH)
     });
     into.pods = into.pods.with(waiting.collect::<Vec<_>>());
     into.deployments = into.deployments.with(objects.deployments.iter().cloned());

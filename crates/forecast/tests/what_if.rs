@@ -255,6 +255,21 @@ fn a_new_manifest_brings_its_pods_and_a_changed_template_rolls_nodes() {
 }
 
 #[test]
+fn a_manifest_with_limits_only_asks_for_them_as_the_api_server_has_it() {
+    let snapshot = shop();
+    let spend = |resources: Value| {
+        let mut job = deployment("job", 4, "2");
+        job.truncate(1);
+        job[0]["spec"]["template"]["spec"]["containers"][0]["resources"] = resources;
+        let files = read(&job).objects().clone();
+        what(&snapshot, &[Change::Apply(Box::new(files))], false).after.price
+    };
+    let requested = spend(json!({"requests": {"cpu": "2", "memory": "2Gi"}}));
+    assert_eq!(spend(json!({"limits": {"cpu": "2", "memory": "2Gi"}})), requested);
+    assert!(spend(json!({})) < requested);
+}
+
+#[test]
 fn what_does_not_fit_the_cluster_is_refused_with_what_there_is() {
     let snapshot = shop();
     let cases = [

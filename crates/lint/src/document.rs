@@ -172,7 +172,8 @@ impl Reading {
         }
         match parse(chunk) {
             Ok(Value::Null) => {}
-            Ok(value) => {
+            Ok(mut value) => {
+                model::dump::drop_nulls(&mut value);
                 let is_small = self.text.len() <= LINES_UP_TO;
                 let document = Document {
                     source: Arc::clone(&self.source),
@@ -298,6 +299,12 @@ mod tests {
         let kinds: Vec<_> = documents.iter().map(|one| one.value["kind"].clone()).collect();
         assert_eq!(kinds, ["A", "C"]);
         assert_eq!(documents[1].line("kind"), Some(9));
+    }
+
+    #[test]
+    fn a_field_left_empty_is_not_there_and_an_entry_of_a_list_keeps_its_place() {
+        let (documents, _) = read("f.yaml", "spec:\n  limits:\n  taints: [null, a]\n");
+        assert_eq!(documents[0].value, serde_json::json!({"spec": {"taints": [null, "a"]}}));
     }
 
     #[test]

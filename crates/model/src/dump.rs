@@ -7,6 +7,7 @@ mod document;
 mod fault;
 mod item;
 mod list;
+mod null;
 mod parse;
 mod path;
 mod source;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 pub use fault::{Fault, Faults, ObjectLabel, Place};
+pub use null::drop_nulls;
 pub use source::Source;
 pub use write::{write, write_gz};
 

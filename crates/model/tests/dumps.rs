@@ -641,3 +641,20 @@ fn a_fault_in_a_long_list_is_told_with_its_place_and_the_rest_is_read() {
         );
     }
 }
+
+#[test]
+fn a_field_that_is_null_is_a_field_that_is_not_there_as_for_the_api_server() {
+    let written = |empty: &str| {
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: a}}\nspec:\n{empty}  template:\n    spec: {{requirements: []}}\n"
+        )
+    };
+    let bare = read(&written(""), Mode::Strict).unwrap().0;
+    let left_empty = "  weight:\n  limits:\n  disruption:\n    budgets:\n";
+    let empty = read(&written(left_empty), Mode::Strict).unwrap().0;
+    let spec =
+        |snapshot: &Snapshot| serde_json::to_value(&snapshot.objects().node_pools.iter().next().unwrap().spec).unwrap();
+    assert_eq!(spec(&empty), spec(&bare));
+    let template = written("").replace("    spec:", "    metadata:\n    spec:");
+    assert_eq!(spec(&read(&template, Mode::Strict).unwrap().0), spec(&bare));
+}

@@ -9,6 +9,7 @@ use super::{
     Mode, Options, Report,
     fault::{Fault, Faults, ObjectLabel, Place},
     list::Read,
+    null::drop_nulls,
 };
 use crate::{
     object::{InstanceTypeName, List, NodePoolName, Text},
@@ -182,8 +183,12 @@ impl Reading {
         if label.name.is_empty() {
             return self.nameless(place, label);
         }
-        if let Err(error) = read(&mut self.draft, &what, json, &mut self.pool) {
-            return self.fault(Fault::of_field(place.clone(), Some(label), &error, json));
+        // Dropping nulls takes a copy, and few objects have one that matters.
+        if read(&mut self.draft, &what, json, &mut self.pool).is_err() {
+            let json = without_nulls(json);
+            if let Err(error) = read(&mut self.draft, &what, &json, &mut self.pool) {
+                return self.fault(Fault::of_field(place.clone(), Some(label), &error, &json));
+            }
         }
         self.report.objects += 1;
     }
@@ -334,4 +339,11 @@ impl Reading {
             self.report,
         ))
     }
+}
+
+/// The object with every field that is null left out, as the API server reads it.
+fn without_nulls(json: &str) -> String {
+    let mut value = serde_json::from_str(json).unwrap_or_default();
+    drop_nulls(&mut value);
+    value.to_string()
 }

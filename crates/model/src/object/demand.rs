@@ -3,7 +3,7 @@
 use super::{Container, ContainerStatus, List, Pod, PodSpec};
 use crate::{
     host_port::HostPort,
-    pod_requests::{ContainerResources, PodResources, StatusResources},
+    pod_requests::{ContainerResources, PodResources, StatusResources, requests_defaulted_to_limits},
     resources::ResourceList,
 };
 
@@ -35,6 +35,25 @@ impl PodSpec {
     /// The demand of a pod that does not run yet.
     pub fn resources(&self) -> PodResources<'_> {
         self.resources_with(&[], &[], false)
+    }
+
+    /// The spec of a template as the API server writes it on pods: limits stand in for requests that are missing.
+    #[must_use]
+    pub fn admitted(&self) -> Self {
+        let defaulted = |containers: &List<Container>| -> List<Container> {
+            let default = |container: &Container| {
+                let mut container = container.clone();
+                let resources = &mut container.resources;
+                resources.requests = requests_defaulted_to_limits(&resources.requests, &resources.limits);
+                container
+            };
+            containers.iter().map(default).collect()
+        };
+        Self {
+            containers: defaulted(&self.containers),
+            init_containers: defaulted(&self.init_containers),
+            ..self.clone()
+        }
     }
 
     /// The node's ports its containers take; those of init containers do not count.

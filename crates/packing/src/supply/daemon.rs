@@ -14,11 +14,7 @@ use std::{
 use model::{
     host_port::HostPort,
     instance_type::InstanceType,
-    object::{
-        Affinity, Container, DaemonSet, Labels, List, NodeAffinity, NodeSelector, ObjectKey, Pod, Taint, Text,
-        Toleration,
-    },
-    pod_requests::requests_defaulted_to_limits,
+    object::{Affinity, DaemonSet, Labels, NodeAffinity, NodeSelector, ObjectKey, Pod, Taint, Text, Toleration},
     quantity::Quantity,
     requirement::{Requirements, UndefinedLabels},
     resources::{ResourceList, ResourceName},
@@ -287,23 +283,10 @@ fn replace_required(pod: &mut Pod, required: &NodeSelector) {
 /// The API server takes limits for missing requests of pods; of templates we must do it.
 fn made_up(set: &DaemonSet) -> Pod {
     let mut pod = Pod {
-        spec: Arc::clone(&set.spec.template.spec),
+        spec: Arc::new(set.spec.template.spec.admitted()),
         ..Pod::default()
     };
     pod.metadata.name = set.metadata.name.clone();
     pod.metadata.namespace = set.metadata.namespace.clone();
-    let spec = Arc::make_mut(&mut pod.spec);
-    spec.containers = defaulted(&spec.containers);
-    spec.init_containers = defaulted(&spec.init_containers);
     pod
-}
-
-fn defaulted(containers: &List<Container>) -> List<Container> {
-    let default = |container: &Container| {
-        let mut container = container.clone();
-        let resources = &mut container.resources;
-        resources.requests = requests_defaulted_to_limits(&resources.requests, &resources.limits);
-        container
-    };
-    containers.iter().map(default).collect()
 }
