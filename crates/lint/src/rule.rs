@@ -243,10 +243,10 @@ rules! {
         "pods larger than any type they may get, or than every limit",
         "the pods wait for ever",
         "smaller requests, or larger types or limits in the pool";
-    WL05 "soft-rule-cost" Note NotYet workload::soft_rule_cost,
-        "a preference that costs a node",
-        "the wish is paid for",
-        "drop the preference, or ignore preferences: `--preference-policy=Ignore`";
+    WL05 "soft-rule-cost" Note Manifests workload::soft_rule_cost,
+        "a preference that costs money: the planner places the workload's pods alone, with it and without",
+        "preferences count as rules until they cannot be met, so the wish is paid for",
+        "drop the preference, or ignore all of them: `--preference-policy=Ignore`";
     WL06 "single-replica" Warning Manifests workload::single_replica,
         "a service of one replica that may be moved",
         "each move of its node is an outage",

@@ -1,6 +1,6 @@
 //! Which instance types a NodePool's requirements leave, by the catalogue of its cloud.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::labels::{ARCH, INSTANCE_TYPE};
 use catalogue::Source;
@@ -8,7 +8,7 @@ use model::{
     instance_type::InstanceType,
     object::{NodePool, NodeSelectorRequirement},
     requirement::{Operator, Requirement, RequirementSpec, Requirements},
-    snapshot::TypeReader,
+    snapshot::{Catalog, TypeReader},
     vocabulary::{KeyId, ValueId, Vocabulary},
 };
 
@@ -17,6 +17,8 @@ use model::{
 pub(crate) struct Supply {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) types: Vec<InstanceType>,
+    /// The same as the planner reads it.
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Supply {
@@ -30,7 +32,11 @@ impl Supply {
         let mut reader = TypeReader::default();
         let types = loaded.catalog.instance_types.iter();
         let types = types.map(|entry| reader.read(entry, &mut vocabulary)).collect();
-        Some(Self { vocabulary, types })
+        Some(Self {
+            vocabulary,
+            types,
+            catalog: Arc::new(loaded.catalog),
+        })
     }
 
     /// The types of which a node that meets the requirements can be had.

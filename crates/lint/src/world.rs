@@ -20,6 +20,7 @@ use model::{
     instance_type::InstanceType,
     object::{Node, NodeClaim, NodePool, Pod},
     requirement::Requirements,
+    snapshot::Catalog,
 };
 use serde_json::Value;
 
@@ -72,6 +73,8 @@ pub struct World {
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) claims: Vec<Arc<NodeClaim>>,
     pub(crate) pods: Vec<Arc<Pod>>,
+    /// What says what it is and cannot be read as that, a sentence each.
+    unread: Vec<String>,
     supplies: BTreeMap<Source, Supply>,
 }
 
@@ -105,11 +108,17 @@ impl World {
             nodes: Vec::new(),
             claims: Vec::new(),
             pods: Vec::new(),
+            unread: Vec::new(),
             supplies: BTreeMap::new(),
         };
         world.sort();
         world.load();
         world
+    }
+
+    /// What took no part, because it cannot be read as what it says it is: a sentence each.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// How many objects, values files and fragments were given.
@@ -177,6 +186,11 @@ impl World {
     /// The catalogue of a pool's cloud, if it is known.
     pub(crate) fn supply(&self, pool: &Pool) -> Option<&Supply> {
         self.supplies.get(&pool.source?)
+    }
+
+    /// What a cloud sells, as the planner reads it.
+    pub(crate) fn catalog(&self, source: Source) -> Option<Arc<Catalog>> {
+        self.supplies.get(&source).map(|supply| Arc::clone(&supply.catalog))
     }
 
     /// The types a pool's requirements leave; none where the cloud is unknown.

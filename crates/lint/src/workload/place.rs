@@ -1,4 +1,4 @@
-//! Where pods may go: WL03 selector-unknown, WL04 fits-nothing, WL05 soft-rule-cost.
+//! Where pods may go: WL03 selector-unknown, WL04 fits-nothing.
 
 use std::borrow::Cow;
 
@@ -282,10 +282,4 @@ pub(crate) fn fits_nothing(world: &World) -> Vec<Found> {
         }
     }
     found
-}
-
-/// What a preference costs is known only by placing all pods twice, which no manifest can tell: see the rule's page.
-pub(crate) fn soft_rule_cost(world: &World) -> Vec<Found> {
-    let _ = world;
-    Vec::new()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalogue::Source;
 use model::{object::NodePool, requirement::Requirements};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Install, Pool, Scaler, Workload, World};
 
@@ -21,7 +21,10 @@ impl World {
             let group = value["apiVersion"].as_str().unwrap_or_default();
             let group = group.split_once('/').map_or("", |(group, _)| group).to_owned();
             match (group.as_str(), kind.as_str()) {
-                ("karpenter.sh", "NodePool") => self.pools.extend(pool(at, value)),
+                ("karpenter.sh", "NodePool") => match pool(at, value) {
+                    Ok(pool) => self.pools.extend(pool),
+                    Err(error) => self.unread.push(not_read(value, &error)),
+                },
                 ("karpenter.sh", "NodeClaim") => self.keep(at, |world| &mut world.claims),
                 ("", "Node") => self.keep(at, |world| &mut world.nodes),
                 ("", "Pod") => {
@@ -56,23 +59,32 @@ impl World {
         } else {
             document.value.take()
         };
-        if let Ok(read) = serde_json::from_value::<T>(value) {
-            list(self).push(Arc::new(read));
+        let told = json!({"kind": value["kind"], "metadata": {"name": value["metadata"]["name"]}});
+        match serde_json::from_value::<T>(value) {
+            Ok(read) => list(self).push(Arc::new(read)),
+            Err(error) => self.unread.push(not_read(&told, &error)),
         }
     }
 }
 
-fn pool(document: usize, value: &Value) -> Option<Pool> {
+fn not_read(value: &Value, error: &serde_json::Error) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&value["kind"]), text(&value["metadata"]["name"]));
+    format!("{kind} {name} cannot be read, so no rule looks at it: {error}")
+}
+
+/// A NodePool; none of a version that is not served.
+fn pool(document: usize, value: &Value) -> Result<Option<Pool>, serde_json::Error> {
     if value["apiVersion"] != "karpenter.sh/v1" {
-        return None;
+        return Ok(None);
     }
-    let pool: NodePool = serde_json::from_value(value.clone()).ok()?;
+    let pool: NodePool = serde_json::from_value(value.clone())?;
     let class = pool.spec.template.spec.node_class_ref.as_ref();
-    Some(Pool {
+    Ok(Some(Pool {
         document,
         source: class.and_then(|class| Source::of_node_class(&class.kind)),
         requirements: Requirements::default(),
         left: Vec::new(),
         pool,
-    })
+    }))
 }
