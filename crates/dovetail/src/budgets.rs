@@ -128,7 +128,8 @@ fn of_pool(snapshot: &Snapshot, pool: &NodePool, from: Timestamp, to: Timestamp)
     let pool = &defaulted(pool);
     let nodes = snapshot.nodes_of_pool(&pool.name()).count();
     let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
-    let (windows, closed) = match disruption::windows(pool, nodes, from, to) {
+    // A share of no nodes is none; when the pool is open shows with its first one.
+    let (windows, closed) = match disruption::windows(pool, nodes.max(1), from, to) {
         Ok(windows) => (windows, paused(pool, from)),
         Err(error) => (
             Vec::new(),

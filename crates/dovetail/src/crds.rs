@@ -21,7 +21,7 @@ use crate::document;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print one installation instead of everything.
-    #[arg(long, value_enum)]
+    #[arg(long, visible_alias = "provider", value_enum)]
     only: Option<Only>,
     /// How to print them: YAML documents, or one JSON list.
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]

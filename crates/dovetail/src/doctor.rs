@@ -14,10 +14,14 @@ use serde_json::json;
 
 use crate::{
     answer::Answer,
-    document, live,
+    document,
+    failure::Failure,
+    live,
     place::Place,
     raw::{self, Raw, noted},
     reply::Reply,
+    source::DUMP_COMMAND,
+    trace,
 };
 
 /// Check permissions, CRDs, the lease, and stuck, lost or blocked objects; each finding with its proof and a safe fix.
@@ -116,6 +120,10 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     } else {
         (raw::of_files(&args.place.from)?, server::skipped())
     };
+    if raw.documents.is_empty() {
+        let why = "no YAML or JSON with an apiVersion and a kind was read";
+        return Err(Failure::new(format!("nothing to check in {}", raw.name), why, DUMP_COMMAND).into());
+    }
     let now = args.place.at.unwrap_or(raw.now);
     checks.extend(objects::checks(&raw, now));
     checks.sort_by_key(|check| check.id);
@@ -125,7 +133,8 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => document::json(&envelope(&raw, &checks, now))?,
         Format::Yaml => document::yaml(&envelope(&raw, &checks, now))?,
     };
-    let answer = args.reply.told(text, noted("assumed", &raw.gaps))?;
+    let notes = noted("assumed", &raw.gaps) + &trace::of_objects(&raw, args.reply.verbose);
+    let answer = args.reply.told(text, notes)?;
     Ok(Answer {
         is_finding: has_findings,
         ..answer
@@ -136,7 +145,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 fn asked(args: &Args) -> anyhow::Result<(Raw, Vec<Check>)> {
     let place = args.place.cluster();
     live::wait_for(async {
-        let (api, name) = raw::connected(&place).await?;
+        let (api, name) = raw::connected(&place, raw::OR_A_DUMP).await?;
         let raw = raw::listed(&api, name).await?;
         let checks = server::checks(&api, args.service_account.as_deref()).await?;
         Ok((raw, checks))

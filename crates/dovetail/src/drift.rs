@@ -18,6 +18,7 @@ use crate::{
     place::Place,
     raw::{self, Raw, noted},
     reply::Reply,
+    trace,
 };
 
 /// Print which nodes have drifted and why; with --preview, who would roll after a change, in what windows, until when.
@@ -120,7 +121,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Format::Json => document::json(&envelope())?,
         Format::Yaml => document::yaml(&envelope())?,
     };
-    let notes = noted("assumed", &report.assumed);
+    let notes = noted("assumed", &report.assumed) + &trace::of_objects(&raw, args.reply.verbose);
     let answer = args.reply.told(text, notes)?;
     Ok(Answer {
         is_finding: args.reply.exit_code && rolls,

@@ -19,6 +19,7 @@ use crate::{
     raw::{self, Raw, noted},
     reply::Reply,
     terminal::counted,
+    trace,
 };
 
 /// Find what hurts in NodePools, NodeClasses, workloads, PodDisruptionBudgets and the installation.
@@ -91,6 +92,8 @@ struct Report {
     fragments: usize,
     findings: Vec<Finding>,
     gaps: Vec<String>,
+    /// What was looked at, where that is asked for.
+    inputs: String,
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
@@ -123,7 +126,8 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         (Format::Github, _) => github::annotations(&report.findings),
     };
     let is_finding = report.findings.iter().any(|finding| finding.severity <= limit);
-    let answer = args.reply.told(text, noted("left out", &report.gaps))?;
+    let notes = noted("left out", &report.gaps) + &report.inputs;
+    let answer = args.reply.told(text, notes)?;
     Ok(Answer { is_finding, ..answer })
 }
 
@@ -157,10 +161,18 @@ fn report(args: &Args) -> anyhow::Result<Report> {
     } else {
         Vec::new()
     };
+    let inputs = trace::of_objects(&raw, args.reply.verbose);
     let Raw {
-        name, documents, gaps, ..
+        name,
+        documents,
+        mut gaps,
+        ..
     } = raw;
     let world = World::new(documents, scope, now, rejections);
+    if scope == Scope::Whole {
+        // Of manifests the API server's own words are among the findings.
+        gaps.extend(world.unread().iter().cloned());
+    }
     let (objects, values, fragments) = world.counts();
     if objects + values + fragments == 0 {
         let why = "no YAML, JSON or fenced YAML with an apiVersion and a kind, and no Helm values of the controller";
@@ -174,6 +186,7 @@ fn report(args: &Args) -> anyhow::Result<Report> {
         values,
         fragments,
         gaps,
+        inputs,
     })
 }
 

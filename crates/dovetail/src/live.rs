@@ -2,10 +2,7 @@
 
 use anyhow::Context;
 use model::object::Object;
-use runtime::{
-    Api, Resource,
-    api::{Options, connect},
-};
+use runtime::{Api, Resource};
 use serde_json::{Value, json};
 
 /// How commands name themselves to the API server.
@@ -18,11 +15,6 @@ pub(crate) fn wait_for<R>(work: impl Future<Output = anyhow::Result<R>>) -> anyh
         .build()
         .context("starting the runtime")?;
     runtime.block_on(work)
-}
-
-/// The cluster that kubectl would speak to.
-pub(crate) async fn cluster() -> anyhow::Result<Api> {
-    Ok(connect(None, Options::new(USER_AGENT)).await?)
 }
 
 /// All objects of a cluster-scoped kind, each with its kind written on it, as `kubectl get -o json` prints them.

@@ -23,12 +23,14 @@ mod raw;
 mod replay;
 mod reply;
 mod run;
+mod schema;
 mod simulate;
 mod snapshot;
 mod source;
 mod status;
 mod terminal;
 mod top;
+mod trace;
 mod version;
 mod watch;
 mod whatif;
@@ -75,11 +77,16 @@ enum Command {
     Crds(crds::Args),
     Completion(completion::CompletionArgs),
     Man(completion::ManArgs),
+    Schema(schema::Args),
     Version(version::Args),
 }
 
 fn main() -> ExitCode {
-    match answer(command()) {
+    let command = match command() {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
+    match answer(command) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{}", failure::text(&error));
@@ -89,12 +96,12 @@ fn main() -> ExitCode {
 }
 
 /// What is asked: a command, or nothing but what Karpenter's Deployment gives its container.
-fn command() -> Command {
+fn command() -> Result<Command, ExitCode> {
     let flags: Vec<String> = std::env::args().skip(1).collect();
     if run::is_meant(&flags) {
-        return Command::Run(run::Args { flags });
+        return Ok(Command::Run(run::Args { flags }));
     }
-    plugin::parsed::<Cli>().command
+    plugin::parsed::<Cli>().map(|cli| cli.command)
 }
 
 fn answer(command: Command) -> anyhow::Result<ExitCode> {
@@ -122,6 +129,7 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
+        Command::Schema(args) => schema::answer(&args).map(Answer::from)?.print(),
         Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }
 }

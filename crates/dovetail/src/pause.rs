@@ -1,6 +1,9 @@
 //! `dovetail pause` and `dovetail resume`: nothing is disrupted for a while; pods that come get nodes all the same.
 
-use std::io::{BufRead, Write};
+use std::{
+    io::{BufRead, Write},
+    path::PathBuf,
+};
 
 use api::{
     annotations::{PAUSE, PAUSE_REASON},
@@ -8,10 +11,10 @@ use api::{
 };
 use jiff::Timestamp;
 use model::object::{NodePool, ObjectKey};
-use runtime::{Api, Clock, Patch};
+use runtime::{Api, Clock, Patch, api::Whereabouts};
 use serde_json::{Value, json};
 
-use crate::{answer::Answer, failure::Failure, live, terminal::counted};
+use crate::{answer::Answer, failure::Failure, live, raw, terminal::counted};
 
 /// Stop voluntary disruption at once: consolidation, drift and expiry. New nodes and repair go on.
 ///
@@ -19,7 +22,7 @@ use crate::{answer::Answer, failure::Failure, live, terminal::counted};
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
     /// Why; the next person on call reads it.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// For how long, such as 2h; otherwise until `dovetail resume`.
     #[arg(long = "for", value_name = "DURATION")]
@@ -43,6 +46,12 @@ struct Which {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
+    /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; otherwise its current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 /// What stands for the end of a pause that nobody has set.
@@ -51,10 +60,10 @@ const OPEN: &str = "until-resumed";
 pub(crate) fn pause(args: &PauseArgs) -> anyhow::Result<Answer> {
     if args.reason.trim().is_empty() {
         let why = "the next person on call reads it";
-        return Err(Failure::new("a pause needs a reason", why, "--reason \"…\"").into());
+        return Err(Failure::usage("a pause needs a reason", why, "--reason \"…\"").into());
     }
     let now = Clock::system().now();
-    live::wait_for(async { paused(&live::cluster().await?, args, now).await }).map(Answer::from)
+    live::wait_for(async { paused(&args.which.cluster().await?, args, now).await }).map(Answer::from)
 }
 
 /// Pauses pools of a cluster, and says so.
@@ -79,7 +88,7 @@ async fn paused(api: &Api, args: &PauseArgs, now: Timestamp) -> anyhow::Result<S
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<Answer> {
-    live::wait_for(async { resumed(&live::cluster().await?, args).await }).map(Answer::from)
+    live::wait_for(async { resumed(&args.which.cluster().await?, args).await }).map(Answer::from)
 }
 
 /// Ends the pause of pools of a cluster, and says so.
@@ -99,6 +108,16 @@ async fn resumed(api: &Api, args: &ResumeArgs) -> anyhow::Result<String> {
 }
 
 impl Which {
+    /// The cluster that is meant. There is no dump to write to.
+    async fn cluster(&self) -> Result<Api, Failure> {
+        let place = Whereabouts {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        };
+        let (api, _) = raw::connected(&place, "--kubeconfig FILE and --context NAME choose one").await?;
+        Ok(api)
+    }
+
     /// Shows what will be written, and asks.
     fn agrees(&self, asks: &str) -> anyhow::Result<bool> {
         if self.yes {
@@ -175,6 +194,8 @@ mod tests {
         Which {
             pools: pools.iter().map(|&name| name.to_owned()).collect(),
             yes: true,
+            kubeconfig: None,
+            context: None,
         }
     }
 

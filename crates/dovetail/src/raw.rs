@@ -11,7 +11,7 @@ use lint::document::Document;
 use serde_json::Value;
 
 pub(crate) use self::{
-    cluster::{KINDS, connected, items, listed, of_cluster, unreachable},
+    cluster::{KINDS, OR_A_DUMP, connected, items, listed, of_cluster, unreachable},
     files::of_files,
 };
 

@@ -10,6 +10,7 @@ use crate::{
     failure::Failure,
     source::{Input, Origin},
     terminal::{Presentation, Screen, Sorting},
+    trace,
 };
 
 /// How an answer is printed.
@@ -48,6 +49,9 @@ pub(crate) struct Reply {
     /// Print the first line of the answer only.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Tell on standard error what the answer was made from; twice, how the planner came to it as well.
+    #[arg(short, long, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
     /// Exit with 3 instead of 0 when the answer is "no".
     #[arg(long)]
     pub(crate) exit_code: bool,
@@ -83,7 +87,8 @@ impl Reply {
             _ if self.quiet => first_line(&rendered(&Screen { width: None, ..screen })),
             _ => rendered(&screen),
         };
-        let answer = self.told(text, input.closing(&screen))?;
+        let notes = input.closing(&screen) + &trace::of(input, self.verbose);
+        let answer = self.told(text, notes)?;
         let is_live = matches!(input.origin, Origin::Live { .. });
         Ok(Answer {
             is_finding: self.exit_code && is_no,
@@ -103,7 +108,7 @@ impl Reply {
             let why = format!("columns are {}", titles.join(", "));
             return Err(Failure::usage(format!("--sort-by: no column {column}"), why, "name one of them").into());
         }
-        let is_document = text.starts_with('{') || text.starts_with("apiVersion:");
+        let is_document = is_document(&text);
         let text = match (screen.is_ascii, self.quiet && !is_document) {
             (_, true) => first_line(&text),
             (true, _) => text.replace('·', "|"),
@@ -115,6 +120,11 @@ impl Reply {
             ..Answer::default()
         })
     }
+}
+
+/// Whether a text is for programs. Keys are sorted, so what it is may stand anywhere in it.
+fn is_document(text: &str) -> bool {
+    text.starts_with('{') || text.lines().any(|line| line.starts_with("apiVersion: dovetail.dev/"))
 }
 
 /// Columns that nothing needs.

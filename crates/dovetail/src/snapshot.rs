@@ -66,6 +66,9 @@ const OF_THE_CONTROLLER: [(&str, &str, &str); 2] = [
     ),
 ];
 
+/// What to do where this program reaches no cluster.
+const ELSEWHERE: &str = "--kubeconfig FILE and --context NAME choose one; dovetail snapshot --script prints the kubectl line for where it is reached";
+
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     if args.script {
         return Ok(Answer::from(format!("{DUMP_COMMAND}\n")));
@@ -79,7 +82,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         context: args.context.clone(),
     };
     let (held, cluster) = wait_for(async {
-        let (api, name) = raw::connected(&place).await?;
+        let (api, name) = raw::connected(&place, ELSEWHERE).await?;
         Ok((held(&api, &name, args.redact).await?, name))
     })?;
     match &args.output {

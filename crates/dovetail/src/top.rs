@@ -4,6 +4,7 @@ mod answers;
 mod follow;
 mod latest;
 mod look;
+mod object;
 mod place;
 mod reader;
 mod screen;

@@ -15,7 +15,10 @@ use insight::{
     },
 };
 
-use self::object::{Kind, Object};
+use self::{
+    object::{Kind, Object},
+    pod::Pools,
+};
 use crate::{
     answer::Answer,
     decisions::{self, ShelfArgs},
@@ -48,6 +51,12 @@ pub(crate) struct Args {
     /// Look through all namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+    /// Of a pod that waits: how far it comes in every NodePool, not only where it comes furthest.
+    #[arg(long, conflicts_with = "pool")]
+    all_pools: bool,
+    /// Of a pod that waits: how far it comes in this NodePool.
+    #[arg(long, value_name = "NODEPOOL")]
+    pool: Option<String>,
     /// Print only the change that helps, as YAML for `kubectl patch`.
     #[arg(long)]
     fix: bool,
@@ -92,6 +101,11 @@ fn options() -> packing::Options {
 fn pod_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow::Result<Answer> {
     let pod = object::pod(view, name, args.namespace.as_deref())?;
     let why = PodExplanation::of(view, pod, &options());
+    let pools = match &args.pool {
+        Some(pool) => Pools::One(object::pool(view, pool)?.metadata.name.to_string()),
+        None if args.all_pools => Pools::All,
+        None => Pools::Furthest,
+    };
     if args.fix {
         return Ok(pod::fix(&why)?.into());
     }
@@ -101,7 +115,7 @@ fn pod_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow
             if args.output == Format::Name {
                 return format!("pod/{}\n", why.pod);
             }
-            pod::render(&why, screen)
+            pod::render(&why, &pools, screen)
         })
 }
 

@@ -112,8 +112,9 @@ fn of_pool(view: &View<'_>, pool: &Pool) -> Vec<Alert> {
         });
     }
     if let Some(limit) = pool.nearest_limit().filter(|limit| limit.percent >= NEAR_PERCENT) {
+        let how = if limit.percent < 100 { "near" } else { "at" };
         let text = format!(
-            "NodePool {} is near limits.{}: {} of {}",
+            "NodePool {} is {how} limits.{}: {} of {}",
             pool.name, limit.resource, limit.used, limit.limit
         );
         alerts.push(Alert {

@@ -2,7 +2,7 @@
 //! smallest change that would let it in.
 
 use model::price::Price;
-use packing::explain::{self, Explanation, PoolFunnel};
+use packing::explain::{self, Explanation, PoolFunnel, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::usd;
@@ -42,6 +42,26 @@ pub struct RuledOut {
     pub why: String,
 }
 
+/// How far a pod comes in one NodePool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// The pool.
+    pub node_pool: String,
+    /// In the order they are checked; the first is what there is before any condition.
+    pub steps: Vec<Step>,
+}
+
+impl Way {
+    /// The way through every pool that was tried, the heaviest first.
+    pub(crate) fn all(explanation: &Explanation) -> Vec<Self> {
+        let way = |pool: &PoolFunnel| Self {
+            node_pool: pool.pool.to_string(),
+            steps: steps(pool),
+        };
+        explanation.pools.iter().map(way).collect()
+    }
+}
+
 /// A change that lets the pod in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fix {
@@ -52,6 +72,9 @@ pub struct Fix {
     /// What the node it then gets costs.
     #[serde(with = "usd::maybe")]
     pub usd_h: Option<Price>,
+    /// The words of `dovetail whatif` that try it first; none where it takes no such change.
+    #[serde(default)]
+    pub whatif: Vec<String>,
 }
 
 impl Fix {
@@ -62,8 +85,25 @@ impl Fix {
             text: texts.join("; and "),
             patch: lines.map(|line| format!("  {line}")).collect(),
             usd_h: fix.launch.as_ref().map(|launch| launch.price),
+            whatif: whatif(fix),
         }
     }
+}
+
+/// A what-if sets limits of NodePools; what takes anything else, it cannot try.
+fn whatif(fix: &explain::Fix) -> Vec<String> {
+    let words = fix.changes.iter().map(|change| {
+        let Target::NodePool(pool) = &change.target else {
+            return None;
+        };
+        let new = change
+            .new
+            .as_ref()
+            .filter(|_| change.path.starts_with("spec.limits."))?;
+        Some(["--set".to_owned(), format!("nodepool/{pool}.{}={new}", change.path)])
+    });
+    let words: Option<Vec<_>> = words.collect();
+    words.unwrap_or_default().into_iter().flatten().collect()
 }
 
 /// What there is, and every condition that leaves fewer, up to the one that leaves none.

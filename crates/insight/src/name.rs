@@ -24,9 +24,9 @@ pub fn nearest<'a>(wanted: &str, names: &[&'a str]) -> Found<&'a str> {
     }
 }
 
-/// The name that takes the fewest letters to change, if that is less than half of them.
+/// The name that takes the fewest letters to change, if that is a third of them at most.
 fn closest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
-    let most = wanted.chars().count().max(4) / 2;
+    let most = wanted.chars().count().max(3) / 3;
     let contains = names.iter().find(|name| name.contains(wanted)).copied();
     let by_distance = || {
         let distances = names.iter().map(|name| (distance(wanted, name), *name));
@@ -67,5 +67,6 @@ mod tests {
         assert_eq!(nearest("genral", &names), Found::None(Some("general")));
         assert_eq!(nearest("spot", &names), Found::None(Some("batch-spot")));
         assert_eq!(nearest("zzzzzz", &names), Found::None(None));
+        assert_eq!(nearest("nope", &["done"]), Found::None(None), "two letters of four");
     }
 }

@@ -19,6 +19,15 @@ pub enum Question {
         /// Columns.
         width: u16,
     },
+    /// An object as the engine reads it: as YAML, or described.
+    Object {
+        /// `Node`, `Pod` or `NodePool`.
+        kind: &'static str,
+        /// With its namespace, where it has one.
+        name: String,
+        /// In sections with headings instead of as YAML.
+        is_described: bool,
+    },
     /// A command of the command line that only reads; so many columns wide.
     Command {
         /// Its words.
@@ -67,7 +76,7 @@ pub fn answered(picture: &Picture, question: &Question, threads: usize) -> Optio
     match question {
         Question::Node(name) => Some(node(picture, name, threads)),
         Question::Remove(names) => Some(removal(picture, names, threads)),
-        Question::Why { .. } | Question::Command { .. } => None,
+        Question::Why { .. } | Question::Command { .. } | Question::Object { .. } => None,
     }
 }
 

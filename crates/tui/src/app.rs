@@ -1,5 +1,6 @@
 //! What is on the screen and how it got there: a state that events change and frames are drawn from.
 
+mod asking;
 mod command;
 mod keys;
 mod lists;

@@ -27,14 +27,21 @@ pub(super) fn render(cost: &Cost, by: &By, screen: &Screen) -> String {
 fn sentence(cost: &Cost) -> String {
     let money = &cost.money;
     let above = &money.above_bound;
-    let share = percent(above.total_usd_mo.size().picos(), money.bound_usd_mo.size().picos());
+    let share = if money.bound_usd_mo == Dollars::ZERO {
+        String::new()
+    } else {
+        format!(
+            " ({})",
+            percent(above.total_usd_mo.size().picos(), money.bound_usd_mo.size().picos())
+        )
+    };
     let planned = if above.planned_usd_mo > Dollars::ZERO {
         format!(", {} of it on its way", above.planned_usd_mo.whole())
     } else {
         String::new()
     };
     format!(
-        "{}, {}/mo; at most {}/mo ({share}) is avoidable{planned}.",
+        "{}, {}/mo; at most {}/mo{share} is avoidable{planned}.",
         money.spend_usd_h.an_hour(),
         money.spend_usd_mo.whole(),
         above.total_usd_mo.whole(),

@@ -24,18 +24,60 @@ fn false_condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a st
     of_kind.next().map(|one| (text(one, "reason"), text(one, "message")))
 }
 
+const UNSEEN: &str = "no controller has said that it is";
+
+fn has_condition(object: &Value, kind: &str) -> bool {
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|one| one["type"] == *kind)
+}
+
+/// Whether a NodePool is of a version that no API server of ours serves.
+fn is_old(object: &Value) -> bool {
+    object["kind"] == "NodePool" && object["apiVersion"] != "karpenter.sh/v1"
+}
+
+/// Nothing is fine about a cluster from which nothing can be launched.
+fn no_pools(raw: &Raw) -> Check {
+    let old = raw.of_kind("NodePool").filter(|pool| is_old(pool));
+    let mut old: Vec<&str> = old.map(|pool| text(pool, "apiVersion")).collect();
+    old.dedup();
+    let check = Check::new(
+        "D05",
+        State::Stop,
+        "there is no NodePool of karpenter.sh/v1: nothing can be launched",
+    );
+    if old.is_empty() {
+        return check.fix(
+            "kubectl get nodepools.karpenter.sh",
+            "it only reads; a dump may have been made without them",
+        );
+    }
+    check
+        .proof(format!(
+            "those there are have version {}, which is not served any more",
+            old.join(", ")
+        ))
+        .fix("dovetail lint -f FILE", "it only reads; NP25 prints what each becomes")
+}
+
 /// D05 and D06: NodePools and node classes that are not ready.
 fn not_ready(raw: &Raw) -> Vec<Check> {
     let kinds: [(&'static str, &'static str, &[&str]); 2] = [
         ("D05", "NodePool", &["NodePool"]),
-        ("D06", "node class", &["EC2NodeClass", "AKSNodeClass", "KWOKNodeClass"]),
+        ("D06", "NodeClass", &["EC2NodeClass", "AKSNodeClass", "KWOKNodeClass"]),
     ];
     let mut checks = Vec::new();
     for (id, noun, kinds) in kinds {
-        let all: Vec<&Value> = kinds.iter().flat_map(|kind| raw.of_kind(kind)).collect();
+        let all = kinds.iter().flat_map(|kind| raw.of_kind(kind));
+        let all: Vec<&Value> = all.filter(|object| !is_old(object)).collect();
         let mut are_fine = true;
+        if id == "D05" && all.is_empty() {
+            checks.push(no_pools(raw));
+            continue;
+        }
         for object in &all {
-            let Some((reason, message)) = false_condition(object, "Ready") else {
+            let unseen = || (id == "D05" && !has_condition(object, "Ready")).then_some(("", UNSEEN));
+            let Some((reason, message)) = false_condition(object, "Ready").or_else(unseen) else {
                 continue;
             };
             are_fine = false;

@@ -17,24 +17,27 @@ const MOST_NAME: usize = 24;
 
 /// The picture, a line for each condition that leaves fewer.
 pub(crate) fn render(funnel: &Funnel, screen: &Screen) -> String {
-    let mut text = format!("   pool {}\n", funnel.node_pool);
-    let columns = Columns::of(&funnel.steps, screen);
-    let most = funnel.steps.first().map_or(0, |step| step.left);
+    way(&funnel.node_pool, &funnel.steps, screen) + &rest(funnel, screen)
+}
+
+/// How far a pod comes in one pool.
+pub(crate) fn way(node_pool: &str, steps: &[Step], screen: &Screen) -> String {
+    let mut text = format!("   pool {node_pool}\n");
+    let columns = Columns::of(steps, screen);
+    let most = steps.first().map_or(0, |step| step.left);
     let mut before = most;
-    for step in &funnel.steps {
+    for step in steps {
         let is_stop = step.left == 0 && before > 0;
         let role = if is_stop { Role::Stop } else { Role::Plain };
         let line = columns.line(step, before, most, screen);
         let _ = writeln!(text, "{}", screen.paint(role, line.trim_end()));
         before = step.left;
     }
-    if let Some(stop) = funnel
-        .stops_at()
-        .filter(|stop| brief(&stop.note).width() > columns.note)
-    {
+    let stop = steps.iter().find(|step| step.left == 0);
+    if let Some(stop) = stop.filter(|stop| brief(&stop.note).width() > columns.note) {
         text.push_str(&hanging("   stops at      ", brief(&stop.note), screen.text_width()));
     }
-    text + &rest(funnel, screen)
+    text
 }
 
 fn rest(funnel: &Funnel, screen: &Screen) -> String {
@@ -64,6 +67,15 @@ fn rest(funnel: &Funnel, screen: &Screen) -> String {
     }
     for other in &funnel.other_fixes {
         text.push_str(&hanging("   or            ", other, width));
+    }
+    if let Some(words) = funnel
+        .fix
+        .as_ref()
+        .map(|fix| &fix.whatif)
+        .filter(|words| !words.is_empty())
+    {
+        let command = format!("dovetail whatif {}", words.join(" "));
+        text.push_str(&hanging("   check first   ", &command, width));
     }
     text
 }
@@ -162,6 +174,7 @@ mod tests {
                 text: "NodePool/general: raise limits.cpu by 12".into(),
                 patch: vec!["-     cpu: \"256\"".into(), "+     cpu: \"268\"".into()],
                 usd_h: Some("0.2448".parse().unwrap()),
+                whatif: vec!["--set".into(), "nodepool/general.spec.limits.cpu=268".into()],
             }),
             other_fixes: vec!["pod: lower the cpu request of container c from 4 to 3".into()],
         }
@@ -183,6 +196,7 @@ mod tests {
      -     cpu: "256"
      +     cpu: "268"
    or            pod: lower the cpu request of container c from 4 to 3
+   check first   dovetail whatif --set nodepool/general.spec.limits.cpu=268
 "#;
         assert_eq!(render(&funnel(), &screen), expected);
         assert_eq!(

@@ -37,18 +37,21 @@ pub(crate) const KINDS: [(&str, &str); 18] = [
     ("apps/v1", "ReplicaSet"),
 ];
 
-/// A client of the cluster that the flags name, and what the cluster is called.
-pub(crate) async fn connected(place: &Whereabouts) -> Result<(Api, String), Failure> {
-    connect_to(place, Options::new(USER_AGENT)).await.map_err(|error| {
-        let next = "--kubeconfig FILE and --context NAME choose one; or work from a dump with --from PATH";
-        Failure::unreachable("cannot tell which cluster is meant", error.to_string(), next)
-    })
+/// What to do where no cluster is named and a dump will do.
+pub(crate) const OR_A_DUMP: &str =
+    "--kubeconfig FILE and --context NAME choose one; or work from a dump with --from PATH";
+
+/// A client of the cluster that the flags name, and what the cluster is called; `next` is what else a command can do.
+pub(crate) async fn connected(place: &Whereabouts, next: &str) -> Result<(Api, String), Failure> {
+    connect_to(place, Options::new(USER_AGENT))
+        .await
+        .map_err(|error| Failure::unreachable("cannot tell which cluster is meant", error.to_string(), next))
 }
 
 /// Everything of a cluster that rules look at.
 pub(crate) fn of_cluster(place: &Whereabouts) -> anyhow::Result<Raw> {
     wait_for(async {
-        let (api, name) = connected(place).await?;
+        let (api, name) = connected(place, OR_A_DUMP).await?;
         Ok(listed(&api, name).await?)
     })
 }

@@ -68,14 +68,30 @@ fn names(paths: &[PathBuf]) -> String {
 
 fn nothing_in(dump: &str, report: &Report) -> Failure {
     let skipped: usize = report.skipped.values().sum();
+    let kinds = report
+        .skipped
+        .iter()
+        .map(|((version, kind), count)| format!("{count} {kind} of {version}"));
+    let kinds: Vec<String> = kinds.collect();
+    let named = if kinds.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", kinds.join(", "))
+    };
+    let is_old = |((version, _), _): (&(String, String), &usize)| version.starts_with("karpenter.sh/");
+    let next = if report.skipped.iter().any(is_old) {
+        format!("convert what is of an old version first: dovetail lint -f {dump} --explain NP25 tells how")
+    } else {
+        DUMP_COMMAND.to_owned()
+    };
     Failure::new(
         format!("{dump} holds no object a plan can be made from"),
         format!(
-            "read {} named *.yaml, *.yml or *.json, passed over {} with other names and {} of other kinds",
+            "read {} named *.yaml, *.yml or *.json, passed over {} with other names and {} of other kinds{named}",
             counted(report.sources, "file"),
             report.ignored_files,
             counted(skipped, "object"),
         ),
-        DUMP_COMMAND,
+        next,
     )
 }

@@ -75,7 +75,14 @@ fn newest(snapshot: &Snapshot) -> Option<Timestamp> {
             .into_iter()
             .chain(conditions.map(|condition| condition.last_transition_time))
     });
-    pods.chain(claims).chain(nodes).flatten().max()
+    let pools = objects.node_pools.iter().flat_map(|pool| {
+        let conditions = pool.status.conditions.iter();
+        let times = [pool.metadata.creation_timestamp];
+        times
+            .into_iter()
+            .chain(conditions.map(|condition| condition.last_transition_time))
+    });
+    pods.chain(claims).chain(nodes).chain(pools).flatten().max()
 }
 
 #[cfg(test)]

@@ -166,6 +166,13 @@ fn pods(status: &Status) -> String {
 fn spend(status: &Status) -> String {
     let money = &status.money;
     let above = money.spend_usd_h - money.bound_usd_h;
+    if money.bound_usd_h == Dollars::ZERO && above > Dollars::ZERO {
+        return format!(
+            "{}   {}/mo   no pod that runs on it needs a node: all of it is above the lower bound",
+            money.spend_usd_h.an_hour(),
+            money.spend_usd_mo.whole()
+        );
+    }
     format!(
         "{}   {}/mo   at most {} ({}/mo) above the lower bound of {}",
         money.spend_usd_h.an_hour(),

@@ -15,7 +15,7 @@ use std::{
 
 use tui::{Ahead, Answer, Event, Picture, Question};
 
-use super::{News, instant, latest::Latest, place::Flags};
+use super::{News, instant, latest::Latest, object, place::Flags};
 use crate::plan::threads;
 
 /// Of its time a thread that looks ahead computes one part in so many.
@@ -119,6 +119,18 @@ impl Answers {
                 (words, *width)
             }
             Question::Command { words, width } => (words.clone(), *width),
+            Question::Object {
+                kind,
+                name,
+                is_described,
+            } => {
+                let answer = match object::text(&picture.snapshot, kind, name, *is_described) {
+                    Ok(text) => Answer::Text(text),
+                    Err(error) => Answer::Failed(format!("{error:#}")),
+                };
+                let _ = self.tell.send(Event::Answer(picture.serial, question, answer).into());
+                return;
+            }
         };
         let (asking, tell) = (Arc::clone(&self.asking), self.tell.clone());
         thread::spawn(move || {

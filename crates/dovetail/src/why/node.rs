@@ -1,9 +1,13 @@
 //! Why a node came, stays or goes, for a person.
 
 use insight::{
-    Fill, Removal,
+    Fill, Removal, State,
+    fleet::NodeRow,
     rule::Class,
-    why::node::{NodeExplanation, PodRow},
+    why::{
+        node::{NodeExplanation, PodRow},
+        passing::Passing,
+    },
 };
 use jiff::Timestamp;
 
@@ -24,11 +28,13 @@ const YOUNG: i64 = 15 * 60;
 
 pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> String {
     let width = screen.text_width();
-    let name = format!("node/{}", why.node.name);
+    let name = title(why);
     let mut text = hanging("", &sentence(why, &name, now, screen), width);
     text = text.replacen(&name, &screen.paint(Role::Heading, &name), 1);
     text.push_str(&hanging("  ", &facts(why), width));
-    text.push_str(&room(why, screen));
+    if why.node.cpu_m.allocatable > 0 {
+        text.push_str(&room(why, screen));
+    }
     let part = |name: &str, rest: &str| hanging(&format!("  {name:10} "), rest, width);
     if let Some(came) = came(why) {
         text.push_str(&part("came", &came));
@@ -51,11 +57,27 @@ pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> 
         text.push_str(&line.replacen(&format!("x {}", stay.word), &painted, 1));
     }
     if let Some(removal) = why.if_removed.as_ref().filter(|_| why.goes.is_none()) {
-        text.push_str(&part("if removed", &removed(removal)));
+        text.push_str(&part("if removed", &removed(removal, why.node.usd_h.is_some())));
     }
     text.push_str(&changes(why, screen));
     text.push_str(&part("pods", &pods(&why.pods)));
     text
+}
+
+/// What the machine is called: by its claim until there is a node, and after.
+fn title(why: &NodeExplanation) -> String {
+    let is_claim = why.node.claim.as_ref() == Some(&why.node.name);
+    format!("{}/{}", if is_claim { "nodeclaim" } else { "node" }, why.node.name)
+}
+
+fn passing(name: &str, state: State, passing: &Passing) -> String {
+    let since = passing.since_s.map(|since| format!(" for {}", span(since)));
+    let how = match state {
+        State::Leaving => "going",
+        State::Starting => "starting",
+        _ => "launching",
+    };
+    format!("{name} has been {how}{}: {}.", since.unwrap_or_default(), passing.text)
 }
 
 fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) -> String {
@@ -63,6 +85,9 @@ fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) 
         return format!(
             "{name} is not managed here: it has no NodeClaim of a NodePool. It is used as room for pods, never removed."
         );
+    }
+    if let Some(waits) = &why.passing {
+        return passing(name, why.node.state, waits);
     }
     if let Some(goes) = &why.goes {
         let when = if goes.round == 1 { "now" } else { "next" };
@@ -110,42 +135,51 @@ fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) 
             }
         }
         (_, _, Some(saving)) => format!(
-            "{name} stays although {fill}: {} {} it; lifting {} is worth {}/mo.",
+            "{name} stays{fill}: {} {} it; lifting {} is worth {}/mo.",
             counted(held, "rule"),
             if held == 1 { "keeps" } else { "keep" },
             if held == 1 { "it" } else { "them" },
             saving.whole()
         ),
-        (_, _, None) => {
-            let _ = screen;
-            format!(
-                "{name} stays: {} {} it, and removing it would save nothing.",
-                counted(held, "rule"),
-                if held == 1 { "keeps" } else { "keep" }
-            )
-        }
+        (_, _, None) => format!(
+            "{name} stays: {} {} it, and removing it would save nothing.",
+            counted(held, "rule"),
+            if held == 1 { "keeps" } else { "keep" }
+        ),
     }
 }
 
+/// How full a node is that could go; nothing where it has no room at all.
 fn fill_words(cpu: Fill) -> String {
-    format!("{} full", percent(cpu.requested, cpu.allocatable))
+    if cpu.allocatable == 0 {
+        return String::new();
+    }
+    format!(" although {} full", percent(cpu.requested, cpu.allocatable))
+}
+
+fn state_words(state: State) -> &'static str {
+    match state {
+        State::Launching => "launching",
+        State::Starting => "starting",
+        State::Ready => "ready",
+        State::Cordoned => "cordoned",
+        State::NotReady => "not ready",
+        State::Leaving => "leaving",
+    }
 }
 
 /// Pool, type, zone, price, age, image, claim.
 fn facts(why: &NodeExplanation) -> String {
     let node = &why.node;
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let price = node.usd_h.map_or("price unknown".to_owned(), |price| {
         format!("{}, {}/mo", price.an_hour(), price.monthly().whole())
     });
-    let mut parts = vec![
-        text(&node.pool),
-        format!("{} {}", text(&node.instance_type), text(&node.capacity_type)),
-        text(&node.zone),
-        price,
-    ];
+    let mut parts: Vec<String> = node.pool.iter().cloned().collect();
+    parts.extend(offer(node));
+    parts.extend(node.zone.clone());
+    parts.push(price);
     parts.extend(node.age_s.map(span));
-    parts.push(format!("{:?}", node.state).to_lowercase());
+    parts.push(state_words(node.state).to_owned());
     if node.drifted {
         parts.push("drifted".to_owned());
     }
@@ -154,6 +188,16 @@ fn facts(why: &NodeExplanation) -> String {
     }
     parts.extend(node.claim.as_ref().map(|claim| format!("claim {claim}")));
     parts.join(" · ")
+}
+
+/// Type and kind of capacity, as far as they are known.
+pub(super) fn offer(node: &NodeRow) -> Option<String> {
+    let known: Vec<&str> = [&node.instance_type, &node.capacity_type]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    (!known.is_empty()).then(|| known.join(" "))
 }
 
 fn room(why: &NodeExplanation, screen: &Screen) -> String {
@@ -211,30 +255,37 @@ fn came(why: &NodeExplanation) -> Option<String> {
     Some(format!("{} ago{asked}{steps}", span(age)))
 }
 
-fn removed(removal: &Removal) -> String {
+fn removed(removal: &Removal, is_priced: bool) -> String {
     let moved = removal.moves.len();
+    let launched: usize = removal.new_nodes.iter().map(|node| node.pods).sum();
+    let besides = if launched < moved { " and nodes there are" } else { "" };
     let new = match removal.new_nodes.as_slice() {
         [] => "nodes there are".to_owned(),
         [only] => format!(
-            "one new {} {} in {} ({}) and nodes there are",
+            "one new {} {} in {} ({}){besides}",
             only.instance_type,
             only.capacity_type,
             only.zone,
             only.usd_h.an_hour()
         ),
-        several => format!("{} new nodes and nodes there are", several.len()),
+        several => format!("{} new nodes{besides}", several.len()),
     };
     let pending = match removal.pending.as_slice() {
         [] => "none would be pending".to_owned(),
         [only] => format!("{} would be pending", only.pod),
         several => format!("{} would be pending, first {}", several.len(), several[0].pod),
     };
-    format!(
-        "{}/mo: {} {} to {new}; {pending}",
-        removal.delta_usd_mo.signed(),
-        counted(moved, "pod"),
-        if moved == 1 { "moves" } else { "move" }
-    )
+    let moves = match moved {
+        0 => "no pod moves".to_owned(),
+        1 => format!("1 pod moves to {new}"),
+        several => format!("{several} pods move to {new}"),
+    };
+    let money = if is_priced {
+        format!("{}/mo", removal.delta_usd_mo.signed())
+    } else {
+        "what it saves is not known".to_owned()
+    };
+    format!("{money}: {moves}; {pending}")
 }
 
 /// What to change, each once, as far as somebody can.

@@ -50,7 +50,7 @@ impl Object {
         let lower = kind.to_lowercase();
         let known = KINDS.iter().find(|(word, _)| *word == lower);
         let Some((_, kind)) = known else {
-            return Err(unknown_kind(kind, &lower));
+            return Err(unknown_kind(kind, &lower, words));
         };
         if name.is_empty() {
             return Err(Failure::usage(
@@ -66,17 +66,19 @@ impl Object {
     }
 }
 
-fn unknown_kind(kind: &str, lower: &str) -> Failure {
+fn unknown_kind(kind: &str, lower: &str, written: &[String]) -> Failure {
     let mut words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
     words.sort_unstable();
-    let near = match nearest(lower, &words) {
-        Found::One(near) | Found::None(Some(near)) => near,
-        _ => "pod",
+    let next = match (nearest(lower, &words), written) {
+        (Found::One(near) | Found::None(Some(near)), _) => format!("dovetail why {near} NAME"),
+        // What looks like a pod in its namespace.
+        (_, [one]) if one.contains('/') => format!("dovetail why pod {one}"),
+        _ => "dovetail why pod NAME".to_owned(),
     };
     Failure::usage(
         format!("{kind:?} is no kind to ask about"),
         "it is one of pod (po), node (no), nodeclaim (nc), nodepool (np)",
-        format!("dovetail why {near} NAME"),
+        next,
     )
 }
 
@@ -161,7 +163,8 @@ pub(super) fn machine<'v, 'a>(view: &'v View<'a>, object: &Object) -> Result<&'v
     let name_of = |machine: &'v Machine<'a>| -> Option<&'v str> {
         match (is_claim, machine.member.claim, machine.member.node) {
             (true, Some(claim), _) => Some(&*claim.metadata.name),
-            (false, _, Some(_)) => Some(&*machine.name),
+            // One that has no node yet, or none any more, is called by its claim.
+            (false, ..) => Some(&*machine.name),
             _ => None,
         }
     };

@@ -3,6 +3,7 @@
 use insight::{
     NewNode,
     fleet::NodeRow,
+    funnel::Funnel,
     why::pod::{PodExplanation, PodState},
 };
 
@@ -13,7 +14,18 @@ use crate::{
     terminal::{Amount, Role, Screen, counted, hanging, span},
 };
 
-pub(super) fn render(why: &PodExplanation, screen: &Screen) -> String {
+/// Of which NodePools the way of a pod is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pools {
+    /// Where it comes furthest, with the smallest change that helps.
+    Furthest,
+    /// Of each.
+    All,
+    /// Of this one.
+    One(String),
+}
+
+pub(super) fn render(why: &PodExplanation, pools: &Pools, screen: &Screen) -> String {
     let width = screen.text_width();
     let mut text = hanging("", &sentence(why), width);
     text = text.replacen(&why.pod, &screen.paint(Role::Heading, &why.pod), 1);
@@ -27,7 +39,7 @@ pub(super) fn render(why: &PodExplanation, screen: &Screen) -> String {
     }
     if let Some(way) = &why.funnel {
         text.push('\n');
-        text.push_str(&funnel::render(way, screen));
+        text.push_str(&ways(why, way, pools, screen));
     } else if why.state == PodState::Blocked && !why.message.is_empty() {
         text.push_str(&part("refused", &why.message));
     }
@@ -44,6 +56,21 @@ pub(super) fn render(why: &PodExplanation, screen: &Screen) -> String {
         text.push_str(&part("crowded out", "it would have a place if no other pod wanted one"));
     }
     text
+}
+
+fn ways(why: &PodExplanation, furthest: &Funnel, pools: &Pools, screen: &Screen) -> String {
+    let others = why.ways.iter().filter(|way| match pools {
+        Pools::Furthest => false,
+        Pools::All => way.node_pool != furthest.node_pool,
+        Pools::One(name) => way.node_pool == *name,
+    });
+    let others = others.map(|way| funnel::way(&way.node_pool, &way.steps, screen));
+    let others: String = others.collect();
+    match pools {
+        Pools::One(name) if others.is_empty() => format!("   pool {name} was not tried\n"),
+        Pools::One(_) => others,
+        Pools::Furthest | Pools::All => others + &funnel::render(furthest, screen),
+    }
 }
 
 fn sentence(why: &PodExplanation) -> String {
@@ -73,22 +100,46 @@ fn sentence(why: &PodExplanation) -> String {
         }
         PodState::FitsExisting => {
             let node = why.node.as_ref().map(|node| node.name.as_str()).unwrap_or_default();
-            format!("{pod} has been pending{since}, and {node} has room for it: kube-scheduler places it there.")
+            format!(
+                "{pod} has been pending{since}, and {node} has room for it: {} places it there.",
+                why.scheduler
+            )
         }
         PodState::Running => {
-            let node = why.node.as_ref().map(|node| node.name.as_str()).unwrap_or_default();
-            let held = match why.stays.len() {
-                0 => "nothing keeps it there".to_owned(),
-                _ => "it may not be moved".to_owned(),
-            };
-            format!("{pod} has been on {node}{since}; {held}.")
+            let node = bound_to(why);
+            format!("{pod} has been on {node}{since}; {}.", kept(why))
+        }
+        PodState::Leaving => {
+            let node = bound_to(why);
+            format!(
+                "{pod} is being deleted and still on {node}: its grace period ended {} ago.",
+                span(why.since_s.unwrap_or_default())
+            )
         }
         PodState::Ended => format!("{pod} has ended."),
         PodState::NotTried => {
             format!(
-                "{pod} has no node{since}, and kube-scheduler has not said that it finds none: it waits for something else."
+                "{pod} has no node{since}, and none is launched for it: {}.",
+                why.message
             )
         }
+    }
+}
+
+fn bound_to(why: &PodExplanation) -> &str {
+    why.bound_to.as_deref().unwrap_or_default()
+}
+
+/// What keeps a pod where it is: its own rules, or else those of its node.
+fn kept(why: &PodExplanation) -> String {
+    if !why.stays.is_empty() {
+        return "it may not be moved".to_owned();
+    }
+    match (&why.node, why.node_stays.first()) {
+        (None, _) => "that node is not among those read".to_owned(),
+        (Some(_), _) if !why.is_managed => "that node is not managed here".to_owned(),
+        (Some(_), Some(stay)) => format!("nothing of its own keeps it there, and its node stays: {}", stay.text),
+        (Some(_), None) => "nothing keeps it there".to_owned(),
     }
 }
 
@@ -137,15 +188,11 @@ fn existing(why: &PodExplanation) -> String {
 }
 
 fn place(node: &NodeRow) -> String {
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-    format!(
-        "{} · {} {} · {} · pool {}",
-        node.name,
-        text(&node.instance_type),
-        text(&node.capacity_type),
-        text(&node.zone),
-        text(&node.pool)
-    )
+    let mut parts = vec![node.name.clone()];
+    parts.extend(super::node::offer(node));
+    parts.extend(node.zone.clone());
+    parts.extend(node.pool.as_ref().map(|pool| format!("pool {pool}")));
+    parts.join(" · ")
 }
 
 /// The change that lets the pod in, as YAML.

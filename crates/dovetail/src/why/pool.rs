@@ -1,6 +1,9 @@
 //! Why a NodePool is not ready, at its limits, or launches nothing, for a person.
 
-use insight::why::pool::{ConditionRow, LimitRow, NodePoolExplanation};
+use insight::{
+    fleet::Pool,
+    why::pool::{ConditionRow, LimitRow, NodePoolExplanation},
+};
 use model::object::ConditionStatus;
 
 use crate::{
@@ -35,20 +38,11 @@ pub(super) fn render(why: &NodePoolExplanation, screen: &Screen) -> String {
     text.push_str(&part(
         "has",
         &format!(
-            "{} ({} spot) for {}; {} after {}",
+            "{} ({} spot) for {}{}",
             counted(pool.nodes, "node"),
             pool.spot,
             pool.spend_usd_h.an_hour(),
-            if pool.policy.is_empty() {
-                "no policy"
-            } else {
-                &pool.policy
-            },
-            if pool.consolidate_after.is_empty() {
-                "-"
-            } else {
-                &pool.consolidate_after
-            }
+            policy(pool)
         ),
     ));
     let others: Vec<_> = why
@@ -75,6 +69,16 @@ pub(super) fn render(why: &NodePoolExplanation, screen: &Screen) -> String {
         }
     }
     text
+}
+
+/// When nodes are consolidated; nothing where no API server has written its defaults.
+fn policy(pool: &Pool) -> String {
+    match (pool.policy.as_str(), pool.consolidate_after.as_str()) {
+        ("", _) => String::new(),
+        (policy, "") => format!("; {policy}"),
+        (policy, "Never") => format!("; {policy}, but never, by consolidateAfter"),
+        (policy, after) => format!("; {policy} after {after}"),
+    }
 }
 
 fn sentence(why: &NodePoolExplanation, name: &str) -> String {
@@ -110,6 +114,12 @@ fn sentence(why: &NodePoolExplanation, name: &str) -> String {
         );
     }
     let near = pool.nearest_limit();
+    if let Some(limit) = near.filter(|limit| limit.percent >= 100) {
+        return format!(
+            "{name} is ready but at limits.{}: {} of {} used, so it launches nothing.",
+            limit.resource, limit.used, limit.limit
+        );
+    }
     let limit = near.map(|limit| format!(", {} of {} {} used", limit.used, limit.limit, limit.resource));
     let limit = limit.unwrap_or_else(|| ", no limits".to_owned());
     match why.refused.len() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    object::Pod,
+    object::{Pod, Text},
     plan::{RefusalKind, Unplaced},
     snapshot::Snapshot,
 };
@@ -56,25 +56,37 @@ impl From<RefusalKind> for Reason {
     }
 }
 
+/// What pods share that are told of together. A workflow, or a job of Spark's or Ray's, makes pods that differ.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Group<'a> {
+    workload: String,
+    reason: Reason,
+    message: &'a str,
+    requests: BTreeMap<String, String>,
+    selects: Vec<&'a (Text, Text)>,
+}
+
 pub(super) fn groups(planned: &Planned, snapshot: &Snapshot) -> Vec<Pending> {
-    let mut groups: BTreeMap<(String, Reason, &str), Vec<&Unplaced>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, Vec<&Unplaced>> = BTreeMap::new();
     for unplaced in &planned.plan.unplaced {
-        let key = (
-            workload(&unplaced.pod, snapshot),
-            unplaced.kind.into(),
-            &*unplaced.message,
-        );
+        let key = Group {
+            workload: workload(&unplaced.pod, snapshot),
+            reason: unplaced.kind.into(),
+            message: &unplaced.message,
+            requests: requests(&unplaced.pod),
+            selects: unplaced.pod.spec.node_selector.iter().collect(),
+        };
         groups.entry(key).or_default().push(unplaced);
     }
-    let group = |((workload, reason, message), members): ((String, Reason, &str), Vec<&Unplaced>)| Pending {
-        workload,
+    let group = |(group, members): (Group<'_>, Vec<&Unplaced>)| Pending {
+        workload: group.workload,
         pods: members
             .iter()
             .map(|unplaced| unplaced.pod.metadata.key().to_string())
             .collect(),
-        requests: members.first().map(|first| requests(&first.pod)).unwrap_or_default(),
-        reason,
-        message: message.to_owned(),
+        requests: group.requests,
+        reason: group.reason,
+        message: group.message.to_owned(),
         funnel: members
             .iter()
             .find_map(|unplaced| planned.funnels.get(&unplaced.pod.metadata.key()).cloned()),

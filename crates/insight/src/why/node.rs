@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use crate::{
-    Dollars, Machine, Removal, Requests, View,
+    Dollars, Machine, Removal, Requests, State, View,
     fleet::NodeRow,
     hold::Holds,
     outlook::{Ahead, Move, Reach},
     removal::Removals,
     rule::{Class, Stay},
+    why::passing::Passing,
 };
 
 /// Why a node is there.
@@ -20,6 +21,8 @@ pub struct NodeExplanation {
     pub is_managed: bool,
     /// How it came.
     pub came: Came,
+    /// What it waits for, if it is not up yet or on its way out.
+    pub passing: Option<Passing>,
     /// The move that takes it away, if one is planned.
     pub goes: Option<Move>,
     /// Every rule that keeps it, in the order they are checked.
@@ -76,7 +79,8 @@ impl NodeExplanation {
         let ahead = Ahead::of(view, reach);
         let takes_it = |step: &&Move| step.targets.iter().any(|target| target.node == *machine.name);
         let goes = ahead.moves.iter().find(takes_it).cloned();
-        let stays = if goes.is_some() || !machine.is_managed() {
+        let is_kept = !matches!(machine.state, State::Launching | State::Leaving);
+        let stays = if goes.is_some() || !machine.is_managed() || !is_kept {
             Vec::new()
         } else {
             Holds::of(view, &ahead.refusals).stays(machine)
@@ -89,8 +93,9 @@ impl NodeExplanation {
             node: NodeRow::of(view, machine),
             is_managed: machine.is_managed(),
             came: came(machine),
+            passing: Passing::of(view, machine).filter(|_| machine.is_managed()),
             goes,
-            if_removed: if_removed.filter(|_| machine.is_managed()),
+            if_removed: if_removed.filter(|_| machine.is_managed() && is_kept),
             lifting_usd_mo: worth.map(Dollars::monthly),
             stays,
             pods: pods(machine),

@@ -13,12 +13,12 @@ use packing::{
 use serde::Serialize;
 
 use crate::{
-    NewNode, View,
+    Machine, NewNode, View,
     fleet::{NodeRow, waited},
-    funnel::Funnel,
+    funnel::{Funnel, Way},
     hold::Holds,
     launch::workload,
-    rule::Stay,
+    rule::{Class, Stay},
 };
 
 /// Why a pod is where it is.
@@ -40,9 +40,11 @@ pub struct PodExplanation {
     pub existing: Existing,
     /// How far it comes with the pool where it gets furthest, and what would help.
     pub funnel: Option<Funnel>,
+    /// How far it comes with each pool.
+    pub ways: Vec<Way>,
     /// The condition that leaves nothing.
     pub stops_at: Option<String>,
-    /// In upstream's words.
+    /// What is in the way in upstream's words, or what a pod waits for that nobody has tried to place.
     pub message: String,
     /// It would have a place if no other pod wanted one.
     pub is_crowded_out: bool,
@@ -50,8 +52,16 @@ pub struct PodExplanation {
     pub launch: Option<NewNode>,
     /// The node it is on, or would go to.
     pub node: Option<NodeRow>,
+    /// The name of the node it is bound to, whether that is known or not.
+    pub bound_to: Option<String>,
+    /// Whether its node was launched for a NodePool.
+    pub is_managed: bool,
     /// What keeps it from being moved.
     pub stays: Vec<Stay>,
+    /// What keeps its node, beside that.
+    pub node_stays: Vec<Stay>,
+    /// Who places it.
+    pub scheduler: String,
 }
 
 /// How a pod fares.
@@ -59,6 +69,8 @@ pub struct PodExplanation {
 pub enum PodState {
     /// It is on a node.
     Running,
+    /// It is being deleted, and still on its node.
+    Leaving,
     /// It has ended.
     Ended,
     /// It waits for a node, and no rule is in the way: one is launched for it.
@@ -107,12 +119,17 @@ impl PodExplanation {
             selects: selects.collect(),
             existing: Existing::default(),
             funnel: None,
+            ways: Vec::new(),
             stops_at: None,
             message: String::new(),
             is_crowded_out: false,
             launch: None,
             node: None,
+            bound_to: pod.node_name.as_ref().map(ToString::to_string),
+            is_managed: false,
             stays: Vec::new(),
+            node_stays: Vec::new(),
+            scheduler: scheduler(pod),
         };
         if pod.is_terminal() {
             return Self {
@@ -123,9 +140,35 @@ impl PodExplanation {
         match &pod.node_name {
             Some(name) => running(view, pod, name.as_str(), bare),
             None if pod.is_provisionable() => waiting(view, pod, options, bare),
-            None => bare,
+            None => PodExplanation {
+                message: not_tried(pod),
+                ..bare
+            },
         }
     }
+}
+
+/// Who places a pod: kube-scheduler, unless it names another.
+fn scheduler(pod: &Pod) -> String {
+    match &*pod.spec.scheduler_name {
+        "" | "default-scheduler" => "kube-scheduler".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// What a pod waits for that no scheduler has called unschedulable.
+fn not_tried(pod: &Pod) -> String {
+    let gates: Vec<&str> = pod.spec.scheduling_gates.iter().map(|gate| &*gate.name).collect();
+    if !gates.is_empty() {
+        return format!("its scheduling gate {} is not lifted", gates.join(", "));
+    }
+    if let Some(node) = &pod.status.nominated_node_name {
+        return format!("it waits for pods of lower priority to leave {node}");
+    }
+    if pod.is_owned_by_daemon_set() {
+        return "no node is launched for a pod of a DaemonSet: it waits for room on its own".to_owned();
+    }
+    format!("{} has not said that it finds none", scheduler(pod))
 }
 
 fn running(view: &View<'_>, pod: &Arc<Pod>, node: &str, bare: PodExplanation) -> PodExplanation {
@@ -134,13 +177,23 @@ fn running(view: &View<'_>, pod: &Arc<Pod>, node: &str, bare: PodExplanation) ->
     let key = format!("pod {}", pod.metadata.key());
     let holds = Holds::of(view, &[]);
     let keeps = |stay: &Stay| stay.by == key || stay.text.contains(&*pod.metadata.key().to_string());
+    let of_machine = machine.map(|machine| holds.stays(machine)).unwrap_or_default();
+    let (stays, others): (Vec<Stay>, Vec<Stay>) = of_machine.into_iter().partition(keeps);
+    let leaving = pod.metadata.deletion_timestamp;
     PodExplanation {
-        state: PodState::Running,
-        since_s: since.map(|since| view.seconds_since(since)),
+        state: if leaving.is_some() {
+            PodState::Leaving
+        } else {
+            PodState::Running
+        },
+        since_s: leaving.or(since).map(|since| view.seconds_since(since)),
         node: machine.map(|machine| NodeRow::of(view, machine)),
-        stays: machine
-            .map(|machine| holds.stays(machine).into_iter().filter(keeps).collect())
-            .unwrap_or_default(),
+        is_managed: machine.is_some_and(Machine::is_managed),
+        stays,
+        node_stays: others
+            .into_iter()
+            .filter(|stay| matches!(stay.class, Class::Held | Class::Waits))
+            .collect(),
         ..bare
     }
 }
@@ -183,6 +236,7 @@ fn waiting(view: &View<'_>, pod: &Arc<Pod>, options: &Options, bare: PodExplanat
         existing: existing(&explanation.existing),
         is_crowded_out: explanation.is_crowded_out,
         funnel,
+        ways: Way::all(&explanation),
         message,
         ..bare
     }
@@ -206,18 +260,23 @@ fn place(view: &View<'_>, plan: &Plan, pod: &ObjectKey) -> Option<Place> {
 }
 
 fn existing(verdicts: &[NodeVerdict]) -> Existing {
-    let reason = |verdict: &NodeVerdict| ExistingReason {
-        nodes: verdict.nodes,
-        text: match &verdict.reason {
-            NodeReason::ConsolidateAfter => "may not be consolidated yet".to_owned(),
-            NodeReason::Taint(taint) => format!("has taint {taint}"),
-            NodeReason::VolumeLimit => "attaches too many volumes".to_owned(),
-            NodeReason::HostPort => "has the port taken".to_owned(),
-            NodeReason::Resource(name) => format!("has too little {name} free"),
-            NodeReason::Label(label) => format!("differs in label {label}"),
-            NodeReason::VolumeZone => "is not where its volumes are".to_owned(),
-            NodeReason::Topology => "is ruled out by where other pods are".to_owned(),
-        },
+    let reason = |verdict: &NodeVerdict| {
+        let is_one = verdict.nodes == 1;
+        let has = if is_one { "has" } else { "have" };
+        let is = if is_one { "is" } else { "are" };
+        ExistingReason {
+            nodes: verdict.nodes,
+            text: match &verdict.reason {
+                NodeReason::ConsolidateAfter => "may not be consolidated yet".to_owned(),
+                NodeReason::Taint(taint) => format!("{has} taint {taint}"),
+                NodeReason::VolumeLimit => format!("{} too many volumes", if is_one { "attaches" } else { "attach" }),
+                NodeReason::HostPort => format!("{has} the port taken"),
+                NodeReason::Resource(name) => format!("{has} too little {name} free"),
+                NodeReason::Label(label) => format!("{} in label {label}", if is_one { "differs" } else { "differ" }),
+                NodeReason::VolumeZone => format!("{is} not where its volumes are"),
+                NodeReason::Topology => format!("{is} ruled out by where other pods are"),
+            },
+        }
     };
     Existing {
         looked_at: verdicts.iter().map(|verdict| verdict.nodes).sum(),

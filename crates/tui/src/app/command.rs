@@ -79,7 +79,7 @@ impl App {
         Vec::new()
     }
 
-    fn run(&mut self, words: &[String], now_ms: u64) -> Vec<Effect> {
+    pub(super) fn run(&mut self, words: &[String], now_ms: u64) -> Vec<Effect> {
         let question = Question::Command {
             words: words.to_vec(),
             width: self.text_width(),

@@ -103,6 +103,9 @@ impl App {
             Key::Char('w') => return self.why_here(now_ms),
             Key::Char('x') => return self.what_if(now_ms),
             Key::Char('c') => return self.copy_here(now_ms),
+            Key::Char('y') => return self.object_here(false, now_ms),
+            Key::Char('d') => return self.object_here(true, now_ms),
+            Key::Char('e') => return self.events_here(now_ms),
             other => return self.in_one(other, now_ms),
         }
         Vec::new()
@@ -113,10 +116,31 @@ impl App {
         match self.screen().clone() {
             Screen::Nodes => self.in_nodes(key),
             Screen::Node(name) => return self.in_node(key, &name, now_ms),
-            Screen::Timeline => self.in_timeline(key),
+            Screen::Timeline => self.in_timeline(key, now_ms),
+            Screen::Pending => return self.in_pending(key, now_ms),
             _ => {}
         }
         Vec::new()
+    }
+
+    fn in_pending(&mut self, key: Key, now_ms: u64) -> Vec<Effect> {
+        let pod = self.pending.1.name.clone();
+        if pod.is_empty() {
+            return Vec::new();
+        }
+        match key {
+            Key::Char('a') => self.run(&["why", "pod", &pod, "--all-pools"].map(str::to_owned), now_ms),
+            Key::Char('f') => {
+                let words = self.pending_whatif();
+                if words.is_empty() {
+                    self.say("no what-if tries this change; c copies it", now_ms);
+                    return Vec::new();
+                }
+                let words: Vec<String> = std::iter::once("whatif".to_owned()).chain(words).collect();
+                self.run(&words, now_ms)
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn in_nodes(&mut self, key: Key) {
@@ -187,7 +211,7 @@ impl App {
         self.open_node(next, now_ms)
     }
 
-    fn in_timeline(&mut self, key: Key) {
+    fn in_timeline(&mut self, key: Key, now_ms: u64) {
         let timeline = &mut self.timeline;
         let at = SPANS.iter().position(|span| *span >= timeline.span_s).unwrap_or(3);
         match key {
@@ -195,6 +219,7 @@ impl App {
             Key::Char('-') => timeline.span_s = SPANS[(at + 1).min(SPANS.len() - 1)],
             Key::Left => timeline.back_s += timeline.span_s / 4,
             Key::Right => timeline.back_s = (timeline.back_s - timeline.span_s / 4).max(0),
+            Key::Char('n') => return self.this_node_only(now_ms),
             Key::Char('f') => {
                 timeline.acted = match timeline.acted {
                     None => Some(true),
@@ -205,6 +230,18 @@ impl App {
             _ => return,
         }
         self.relist_decisions();
+    }
+
+    /// Decisions about the node of the one under the cursor; pressed again, about all.
+    fn this_node_only(&mut self, now_ms: u64) {
+        let target = self.decision_here().and_then(|record| record.targets.first());
+        let node = target.map(|target| crate::figure::short_name(&target.node).to_owned());
+        let is_set = self.filter_of().is_some_and(|which| !self.filters[which].is_empty());
+        match node.filter(|node| !node.is_empty()) {
+            _ if is_set => self.set_filter(String::new()),
+            Some(node) => self.set_filter(node),
+            None => self.say("this decision is about no node that is there", now_ms),
+        }
     }
 
     fn moved(&mut self, by: isize) -> Vec<Effect> {
@@ -268,53 +305,6 @@ impl App {
         self.ask(Question::Node(name), now_ms).into_iter().collect()
     }
 
-    /// Why, in full, about what the cursor is on.
-    fn why_here(&mut self, now_ms: u64) -> Vec<Effect> {
-        let words = |kind: &str, name: &str| vec![kind.to_owned(), name.to_owned()];
-        let object = match self.screen() {
-            Screen::Nodes | Screen::Plan => self.node_here().map(|row| words("node", &row.node.name)),
-            Screen::Node(name) => Some(words("node", name)),
-            Screen::Pending => Some(words("pod", &self.pending.1.name)).filter(|words| !words[1].is_empty()),
-            Screen::Pools | Screen::Cost => Some(words("nodepool", &self.pools.name)),
-            Screen::Timeline => self.decision_here().map(|record| vec![record.id.to_string()]),
-            Screen::Text { .. } => None,
-        };
-        object.map(|object| self.why(object, now_ms)).unwrap_or_default()
-    }
-
-    fn why(&mut self, object: Vec<String>, now_ms: u64) -> Vec<Effect> {
-        let title = format!("why {}", object.join(" "));
-        let question = Question::Why {
-            object,
-            width: self.text_width(),
-        };
-        self.show_text(title, question, now_ms)
-    }
-
-    fn what_if(&mut self, now_ms: u64) -> Vec<Effect> {
-        let marked: Vec<String> = self.nodes.marked.iter().cloned().collect();
-        let here = self
-            .node_here()
-            .filter(|row| row.is_managed)
-            .map(|row| row.node.name.clone());
-        let names = match (self.screen(), marked.is_empty(), here) {
-            (Screen::Nodes, false, _) => marked,
-            (_, _, Some(name)) => vec![name],
-            _ => {
-                self.say("only a node of a NodePool can be asked about", now_ms);
-                return Vec::new();
-            }
-        };
-        self.overlay = Some(Overlay::WhatIf(names.clone()));
-        let first = names.first().cloned().map(Question::Node);
-        let questions = [Some(Question::Remove(names)), first];
-        questions
-            .into_iter()
-            .flatten()
-            .filter_map(|question| self.ask(question, now_ms))
-            .collect()
-    }
-
     fn copy_here(&mut self, now_ms: u64) -> Vec<Effect> {
         let text = match self.screen() {
             Screen::Nodes | Screen::Plan => self.node_here().map(|row| row.node.name.clone()),
@@ -345,6 +335,14 @@ impl App {
         let waits = self.ahead.as_ref()?.waiting.get(at)?;
         let fix = waits.funnel.as_ref()?.fix.as_ref()?;
         Some(format!("# {}\n{}\n", fix.text, kept(&fix.patch)))
+    }
+
+    /// The words of a what-if that tries the change that lets the pod in.
+    fn pending_whatif(&self) -> Vec<String> {
+        let at = self.pending.0.get(self.pending.1.at).copied();
+        let waits = at.and_then(|at| self.ahead.as_ref()?.waiting.get(at));
+        let fix = waits.and_then(|waits| waits.funnel.as_ref()?.fix.as_ref());
+        fix.map(|fix| fix.whatif.clone()).unwrap_or_default()
     }
 
     fn node_fix(&self, name: &str) -> Option<String> {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 const KEYS: &str =
-    "esc back   j/k pod   enter why the pod   w why   x what-if   c copy the change   [ ] other node   ? help";
+    "esc back   j/k pod   enter pod   w why   x what-if   y yaml   c copy the change   [ ] other node   ? help";
 const NARROW_KEYS: &str = "esc back  j/k pod  w why  x what-if  c copy  [ ] other node  ? help";
 /// Columns of the pods where there is something beside them.
 const HALF: u16 = 50;

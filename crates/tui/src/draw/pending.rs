@@ -18,7 +18,7 @@ use crate::{
     theme::Role,
 };
 
-const KEYS: &str = "esc back   j/k pod   enter, w full text   c copy the fix   / filter   ? help";
+const KEYS: &str = "esc back  j/k pod  w full text  a all pools  c copy the fix  f what-if  ? help";
 /// Columns before what is said in words.
 const START: usize = 14;
 /// Lines that other pools get.

@@ -17,9 +17,8 @@ use crate::{
     theme::Role,
 };
 
-const KEYS: &str =
-    "esc back   j/k decision   enter why   f acted, refused, all   / filter   arrows move in time   +/- zoom   ? help";
-const NARROW_KEYS: &str = "esc back  j/k  enter why  f acted  / filter  +/- zoom  ? help";
+const KEYS: &str = "esc back   j/k decision   enter why   f acted, refused, all   n this node only   e csv   arrows, +/- time   ? help";
+const NARROW_KEYS: &str = "esc back  j/k  enter why  f acted  n this node  +/- zoom  e csv  ? help";
 /// Pools that have a lane.
 const LANES: usize = 6;
 

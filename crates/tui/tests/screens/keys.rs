@@ -230,6 +230,77 @@ fn decisions_can_be_zoomed_moved_and_filtered() {
 }
 
 #[test]
+fn the_object_under_the_cursor_is_shown_as_yaml_or_described() {
+    let object = |kind: &'static str, name: String, is_described: bool| Question::Object {
+        kind,
+        name,
+        is_described,
+    };
+    let mut person = Person::new();
+    person.press("/2-84<enter>y");
+    assert_eq!(person.asked.last(), Some(&object("Node", full("ip-10-0-2-84"), false)));
+    person.press("<esc><esc>2d");
+    let Some(Question::Object {
+        kind: "NodePool",
+        is_described: true,
+        ..
+    }) = person.asked.last()
+    else {
+        panic!("{:?}", person.asked)
+    };
+    person.press("<esc>p/checkout<enter>y");
+    assert!(
+        matches!(person.asked.last(), Some(Question::Object { kind: "Pod", name, .. }) if name.contains("checkout"))
+    );
+    person.press("<esc>e");
+    assert!(
+        matches!(&person.done[..], [Effect::Copy(text)] if text.contains("involvedObject.name=checkout")),
+        "{:?}",
+        person.done
+    );
+}
+
+#[test]
+fn a_pending_pod_is_asked_about_in_all_pools_and_with_its_fix() {
+    let words = |person: &Person| match person.asked.last() {
+        Some(Question::Command { words, .. }) => words.join(" "),
+        other => panic!("{other:?}"),
+    };
+    let mut person = Person::new();
+    person.press("p/checkout<enter>a");
+    let all = words(&person);
+    assert!(
+        all.starts_with("why pod shop/checkout") && all.ends_with(" --all-pools"),
+        "{all}"
+    );
+    person.press("<esc>f");
+    assert!(
+        words(&person).starts_with("whatif --set nodepool/general.spec.limits."),
+        "{}",
+        words(&person)
+    );
+}
+
+#[test]
+fn decisions_are_narrowed_to_a_node_and_exported() {
+    let mut person = Person::new().sized(120, 40);
+    person.press("t");
+    let all = person.line("decisions, ");
+    person.press("n");
+    assert!(person.line("about no node").contains("this decision"));
+    person.press("jjjjn");
+    let one = person.line("decisions, ");
+    assert!(one.contains("last 2h: 1, 1 acted"), "{one}");
+    person.press("n");
+    assert_eq!(person.line("decisions, "), all);
+    person.press("e");
+    let Some(Question::Command { words, .. }) = person.asked.last() else {
+        panic!("{:?}", person.asked)
+    };
+    assert_eq!(words.join(" "), "decisions export --since 7200s -o csv");
+}
+
+#[test]
 fn commands_that_read_are_asked_and_those_that_write_are_not() {
     let mut person = Person::new();
     person.press(":whatif --zone-down b<enter>");
