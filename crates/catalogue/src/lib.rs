@@ -10,7 +10,10 @@ pub mod kwok;
 mod spec;
 pub mod table;
 
-use model::snapshot::Catalog;
+use std::sync::Arc;
+
+use api::labels::{ARCH, ARCH_AMD64, OS, WINDOWS_BUILD};
+use model::{object::NodePool, requirement::RequirementSpec, snapshot::Catalog};
 
 pub use table::Damaged;
 
@@ -76,6 +79,38 @@ pub struct Loaded {
     /// What is not known and was assumed, a sentence each.
     pub assumed: Vec<String>,
 }
+
+/// Whether a NodePool asks for machines with Windows.
+pub fn asks_for_windows(pool: &NodePool) -> bool {
+    let requirements = pool.spec.template.spec.requirements.iter();
+    let mut of_os = requirements.filter(|it| *it.key == *OS && *it.operator == *"In");
+    of_os.any(|it| it.values.iter().any(|value| **value == *WINDOWS))
+}
+
+impl Loaded {
+    /// The same machines with Windows as well: which one a node boots is its node class's to say, and the tables are
+    /// of Linux.
+    #[must_use]
+    pub fn with_windows(mut self) -> Self {
+        for entry in &mut self.catalog.instance_types {
+            let is_amd64 = |it: &RequirementSpec| it.key == ARCH && it.values.iter().any(|value| value == ARCH_AMD64);
+            if !entry.requirements.iter().any(is_amd64) {
+                continue;
+            }
+            let entry = Arc::make_mut(entry);
+            // Which build it is depends on the image.
+            entry.requirements.retain(|it| it.key != WINDOWS_BUILD);
+            for requirement in entry.requirements.iter_mut().filter(|it| it.key == OS) {
+                requirement.values.push(WINDOWS.to_owned());
+            }
+        }
+        self.assumed
+            .push("machines with Windows cost what they do with Linux (no prices of Windows in the table)".to_owned());
+        self
+    }
+}
+
+const WINDOWS: &str = "windows";
 
 /// The catalogue of a source in a region, or in its default region.
 ///

@@ -119,7 +119,14 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 fn too_few(looks: usize) -> Failure {
     Failure::new(
         "nothing to compare",
-        format!("{looks} looks were taken, and a difference needs two at different times"),
+        format!(
+            "{} taken, and a difference needs two at different times",
+            if looks == 1 {
+                "1 look was".to_owned()
+            } else {
+                format!("{looks} looks were")
+            }
+        ),
         "observe for longer with --for, or name dumps of several times with --from",
     )
 }

@@ -2,6 +2,7 @@
 //!
 //! Commands that judge what people wrote need every field of it; a snapshot keeps only what decisions read.
 
+mod accepted;
 mod cluster;
 mod files;
 mod time;
@@ -11,6 +12,7 @@ use lint::document::Document;
 use serde_json::Value;
 
 pub(crate) use self::{
+    accepted::{accepted, admission},
     cluster::{KINDS, OR_A_DUMP, connected, items, listed, of_cluster, unreachable},
     files::of_files,
 };

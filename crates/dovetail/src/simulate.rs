@@ -16,7 +16,7 @@ use anyhow::Context;
 use scenario::{Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, saved, shrink};
 
 use self::report::Report;
-use crate::{answer::Answer, document, failure::Failure, terminal::Presentation};
+use crate::{answer::Answer, document, failure::Failure, raw, terminal::Presentation};
 
 /// Play scenarios with the real controllers in a simulated cluster, and judge how they end.
 ///
@@ -183,16 +183,8 @@ fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// The NodePools of a dump, as their users wrote them.
 fn pools(dump: &Path) -> anyhow::Result<Vec<serde_json::Value>> {
-    let text = read(dump)?;
-    let documents: Vec<serde_json::Value> =
-        serde_saphyr::from_multiple(&text).with_context(|| format!("read {}", dump.display()))?;
-    let items = documents
-        .into_iter()
-        .flat_map(|document| match document["items"].as_array() {
-            Some(items) => items.clone(),
-            None => vec![document],
-        });
-    let pools: Vec<serde_json::Value> = items.filter(|item| item["kind"] == "NodePool").collect();
+    let raw = raw::of_files(&[dump.to_owned()])?;
+    let pools: Vec<serde_json::Value> = raw.of_kind("NodePool").cloned().collect();
     if pools.is_empty() {
         let next = "kubectl get nodepools -o yaml > nodepools.yaml";
         return Err(Failure::new(

@@ -172,7 +172,7 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     };
     let (snapshot, catalogue) = match needs {
         Needs::Decisions => {
-            let (snapshot, offers) = completed(args, &raw, &origin)?;
+            let (snapshot, offers) = completed(args, &raw, &origin, &assumed)?;
             assumed.extend(missing_kinds(&snapshot, origin.place()));
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
@@ -210,9 +210,14 @@ fn no_history() -> Failure {
 }
 
 /// The snapshot with what its cloud offers, unless it holds what no API server accepts.
-fn completed(args: &SourceArgs, raw: &Snapshot, origin: &Origin) -> Result<(Snapshot, Offers), Failure> {
+fn completed(
+    args: &SourceArgs,
+    raw: &Snapshot,
+    origin: &Origin,
+    assumed: &[String],
+) -> Result<(Snapshot, Offers), Failure> {
     if raw.objects().node_pools.is_empty() {
-        return Err(no_node_pools(origin.name(), raw.objects().len()));
+        return Err(no_node_pools(origin.name(), raw.objects().len(), assumed));
     }
     let mut offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
     if let Some(file) = &args.prices {
@@ -240,11 +245,13 @@ fn rebuilt(snapshot: &Snapshot, title: Title, catalog: Option<Catalog>) -> Snaps
     Snapshot::sharing(title, settings.into(), objects, catalog)
 }
 
-fn no_node_pools(name: &str, objects: usize) -> Failure {
+fn no_node_pools(name: &str, objects: usize, assumed: &[String]) -> Failure {
+    let other = assumed.iter().find(|sentence| sentence.contains(" NodePool of "));
+    let other = other.map(|sentence| format!("; {sentence}")).unwrap_or_default();
     Failure::new(
         format!("no NodePool in {name}"),
         format!(
-            "{} read, none of kind NodePool in karpenter.sh/v1: without one nothing can be launched",
+            "{} read, none of kind NodePool in karpenter.sh/v1: without one nothing can be launched{other}",
             counted(objects, "object")
         ),
         "add them to the dump: kubectl get nodepools -o yaml > nodepools.yaml",

@@ -14,6 +14,7 @@ use model::{
 use crate::{
     answer::Answer,
     failure::Failure,
+    raw,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
 };
@@ -257,6 +258,8 @@ fn objects(files: &[&PathBuf]) -> Result<Objects, Failure> {
     };
     let sources = files.iter().map(|path| dump::Source::Path((*path).clone()));
     let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let written: Vec<PathBuf> = files.iter().map(|path| (*path).clone()).collect();
+    raw::accepted(&raw::of_files(&written)?, &raw::admission())?;
     let (snapshot, report) = dump::read(sources, options).map_err(|faults| {
         let faults: Vec<_> = faults.0.iter().map(ToString::to_string).collect();
         Failure::new(

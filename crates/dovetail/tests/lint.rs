@@ -246,3 +246,33 @@ fn the_example_cluster_is_looked_at_as_a_whole() {
     assert_eq!(document["source"]["type"], "cluster");
     assert!(document["summary"]["objects"].as_u64().unwrap() > 0);
 }
+
+#[test]
+fn a_pool_for_windows_has_the_types_of_one_for_linux() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = |os: &str| {
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: {os}}}\nspec:\n  template:\n    spec:\n      \
+             nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}\n      requirements:\n      \
+             - {{key: kubernetes.io/os, operator: In, values: [{os}]}}\n---\n"
+        )
+    };
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: w, namespace: shop}\nspec:\n  nodeSelector: {kubernetes.io/os: windows}\n  \
+               containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]\n";
+    let file = directory.path().join("pools.yaml");
+    let codes = |text: String| -> Vec<String> {
+        fs::write(&file, text).unwrap();
+        let found = findings(&["-f", file.to_str().unwrap()]);
+        found
+            .iter()
+            .map(|one| one["code"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let both = codes(pool("windows") + &pool("linux") + pod);
+    assert!(
+        !both.contains(&"NP09".to_owned()) && !both.contains(&"WL03".to_owned()),
+        "{both:?}"
+    );
+    let linux = codes(pool("linux") + pod);
+    assert!(linux.contains(&"WL03".to_owned()), "{linux:?}");
+}

@@ -238,3 +238,57 @@ fn quiet_leaves_a_document_whole_in_yaml_too() {
     );
     assert!(text.contains("\nkind: Status\n"), "{text}");
 }
+
+#[test]
+fn an_archive_is_read_by_every_command_and_no_line_is_wider_than_the_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut office = pool(&json!({}));
+    office["spec"]["disruption"]["budgets"] = json!([{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": ["Underutilized"]}, {"nodes": "1"}]);
+    let mut drifted = claim_of("ip-10-0-116-209.eu-central-1.compute.internal");
+    drifted["metadata"]["annotations"] =
+        json!({"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"});
+    office["metadata"]["annotations"] =
+        json!({"karpenter.sh/nodepool-hash": "2", "karpenter.sh/nodepool-hash-version": "v3"});
+    let objects = [office, node("ip-10-0-116-209.eu-central-1.compute.internal"), drifted];
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    fs::write(directory.path().join("dump.json"), list.to_string()).unwrap();
+    let archive = directory.path().join("dump.tar.gz");
+    let packed = Command::new("tar")
+        .arg("czf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(directory.path())
+        .arg("dump.json")
+        .status()
+        .unwrap();
+    assert!(packed.success());
+    let mut wide = Vec::new();
+    for command in [
+        &["lint"][..],
+        &["drift"],
+        &["doctor"],
+        &["budgets"],
+        &["status"],
+        &["whatif", "--spot-price", "+9%"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+            .args(command)
+            .args(["--from", archive.to_str().unwrap(), "--at", NOW, "--width", "80"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            text.lines().count() > 2,
+            "{command:?}: {text} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        // A command to type is never broken.
+        let lines = text.lines().filter(|line| !line.contains(" fix    "));
+        wide.extend(
+            lines
+                .filter(|line| line.chars().count() > 80)
+                .map(|line| format!("{command:?}: {line}")),
+        );
+    }
+    assert!(wide.is_empty(), "{}", wide.join("\n"));
+}

@@ -91,3 +91,21 @@ fn what_cannot_be_asked_is_refused_in_three_lines_with_what_can() {
         );
     }
 }
+
+#[test]
+fn a_manifest_that_the_api_server_rejects_is_refused_with_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pool.yaml");
+    let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: general}\nspec:\n  disruption:\n    budgets:\n    \
+                - nodes: \"1\"\n      schedule: \"0 9 * * *\"\n      duration: \"14\"\n  template:\n    spec:\n      requirements: []\n      \
+                nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n";
+    std::fs::write(&file, pool).unwrap();
+    let output = dovetail(&["-f", file.to_str().unwrap()]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("pool.yaml:9: NodePool general would be rejected"),
+        "{error}"
+    );
+    assert!(error.contains("spec.disruption.budgets[0].duration"), "{error}");
+}

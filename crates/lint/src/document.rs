@@ -216,8 +216,11 @@ fn parse(chunk: &str) -> Result<Value, (Option<usize>, String)> {
     serde_saphyr::from_str_with_options(chunk, options).map_err(|error| {
         let line = error.location().and_then(|at| usize::try_from(at.line()).ok());
         let message = error.without_snippet().to_string();
-        let problem = message.lines().next().unwrap_or("it cannot be read").to_owned();
-        (line, problem)
+        let problem = message.lines().next().unwrap_or("it cannot be read");
+        // The parser counts lines within the document, and tells programs which option would let it pass.
+        let ends = [", set ", " at line "].into_iter().filter_map(|end| problem.find(end));
+        let problem = problem.get(..ends.min().unwrap_or(problem.len())).unwrap_or(problem);
+        (line, problem.to_owned())
     })
 }
 
@@ -313,5 +316,8 @@ mod tests {
         assert_eq!(documents.len(), 2);
         assert_eq!(unreadable.len(), 1);
         assert!(matches!(unreadable[0].line, Some(3..=4)), "{unreadable:?}");
+        let (_, unreadable) = read("f.yaml", "kind: A\n---\nkind: B\nkind: C\n");
+        assert_eq!(unreadable[0].line, Some(4));
+        assert_eq!(unreadable[0].problem, "duplicate mapping key: kind");
     }
 }

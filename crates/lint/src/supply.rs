@@ -23,8 +23,11 @@ pub(crate) struct Supply {
 
 impl Supply {
     /// The catalogue of a cloud in a region; none if it is broken, which is somebody else's message.
-    pub(crate) fn load(source: Source, region: Option<&str>, zones: &[String]) -> Option<Self> {
-        let loaded = catalogue::load(source, region, zones).ok()?;
+    pub(crate) fn load(source: Source, region: Option<&str>, zones: &[String], has_windows: bool) -> Option<Self> {
+        let mut loaded = catalogue::load(source, region, zones).ok()?;
+        if has_windows {
+            loaded = loaded.with_windows();
+        }
         let mut vocabulary = Vocabulary::new();
         for label in &loaded.catalog.well_known_labels {
             vocabulary.add_well_known(label);

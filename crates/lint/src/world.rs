@@ -137,7 +137,9 @@ impl World {
         let sources: BTreeSet<Source> = self.pools.iter().filter_map(|pool| pool.source).collect();
         for source in sources {
             let known = region.as_deref().filter(|_| source != Source::Kwok);
-            if let Some(supply) = Supply::load(source, known, &zones) {
+            let mut pools = self.pools.iter();
+            let has_windows = source == Source::Aws && pools.any(|pool| catalogue::asks_for_windows(&pool.pool));
+            if let Some(supply) = Supply::load(source, known, &zones, has_windows) {
                 self.supplies.insert(source, supply);
             }
         }

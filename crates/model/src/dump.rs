@@ -11,7 +11,7 @@ mod null;
 mod parse;
 mod path;
 mod source;
-mod tar;
+pub mod tar;
 mod write;
 
 use std::collections::BTreeMap;

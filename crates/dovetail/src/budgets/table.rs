@@ -1,7 +1,5 @@
 //! The windows of the coming days as a picture: a row for reasons that are alike, eight signs a day.
 
-use std::fmt::Write;
-
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::{ReasonReport, Report, Window};
@@ -23,39 +21,63 @@ enum Open {
 pub(super) fn render(report: &Report, screen: &Screen) -> String {
     let [open, part, closed] = signs(screen);
     let from = report.from.to_zoned(TimeZone::UTC);
-    let mut text = format!(
-        "Disruption windows from {} UTC; one sign is 3 h.   {open} open  {part} open for a part  {closed} closed\n",
+    let start = format!(
+        "Disruption windows from {} UTC; one sign is 3 h.",
         from.strftime("%a %-d %b %H:%M")
     );
+    let key = format!("{open} open  {part} open for a part  {closed} closed");
     let days = days(report);
+    // What does not fit is left out: first when it opens, then days, the last first.
+    let sizes = std::iter::once((days.len(), true)).chain((1..=days.len()).rev().map(|count| (count, false)));
+    let tables = sizes.map(|(count, has_next)| (count, calendar(report, &days[..count], has_next, screen)));
+    let is_wide = |table: &Table| screen.width.is_some_and(|width| table.width() > width);
+    let mut fitting = tables.skip_while(|(count, table)| *count > 1 && is_wide(table));
+    let (shown, table) = fitting.next().unwrap_or_default();
+    let left_out = match days.len() - shown {
+        0 => String::new(),
+        count => format!("; {} more left out", counted(count, "day")),
+    };
+    let is_narrow = screen.width.is_some_and(|width| width < FIRST_LINE);
+    let between = if is_narrow { "\n" } else { "   " };
+    format!("{start}{between}{key}{left_out}\n{}", table.render(screen))
+}
+
+/// Columns of the first line with what the signs mean.
+const FIRST_LINE: usize = 100;
+
+/// Pools and reasons, with a picture for each day.
+fn calendar(report: &Report, days: &[Timestamp], has_next: bool, screen: &Screen) -> Table {
     let mut table = Table::default();
     table.column("NODEPOOL", Align::Left);
     table.column("REASON", Align::Left);
-    for day in &days {
+    for day in days {
         let title = day.to_zoned(TimeZone::UTC).strftime("%a %-d").to_string();
         table.column(&title.to_uppercase(), Align::Left);
     }
     table.column("NOW", Align::Right);
-    table.column("NEXT", Align::Left);
+    if has_next {
+        table.column("NEXT", Align::Left);
+    }
     for pool in &report.pools {
         for (at, (reasons, alike)) in grouped(&pool.reasons).into_iter().enumerate() {
             let name = if at == 0 { pool.name.clone() } else { String::new() };
             let mut cells: Vec<Cell> = vec![name.into(), reasons.into()];
-            for day in &days {
+            for day in days {
                 cells.push(picture(alike, *day, report.from, screen).into());
             }
             let now = alike.now.map_or("all".to_owned(), |nodes| nodes.to_string());
             let role = if alike.now == Some(0) { Role::Stop } else { Role::Good };
             cells.push(Cell::new(role, now));
-            cells.push(next(alike, report.from).into());
+            if has_next {
+                cells.push(next(alike, report.from).into());
+            }
             table.row(cells);
         }
         if let Some(closed) = &pool.closed {
             table.line(format!("x {}  {closed}", pool.name));
         }
     }
-    let _ = write!(text, "{}", table.render(screen));
-    text
+    table
 }
 
 fn signs(screen: &Screen) -> [char; 3] {

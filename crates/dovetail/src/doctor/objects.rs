@@ -94,7 +94,12 @@ fn not_ready(raw: &Raw) -> Vec<Check> {
             ));
         }
         if are_fine {
-            checks.push(Check::ok(id, format!("{} ready", counted(all.len(), noun))));
+            let told = match (all.len(), noun) {
+                (1, noun) => format!("1 {noun}"),
+                (count, "NodeClass") => format!("{count} NodeClasses"),
+                (count, noun) => counted(count, noun),
+            };
+            checks.push(Check::ok(id, format!("{told} ready")));
         }
     }
     checks

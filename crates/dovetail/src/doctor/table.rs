@@ -12,14 +12,15 @@ pub(super) fn render(name: &str, checks: &[Check], screen: &Screen) -> String {
         0 => String::new(),
         skipped => format!(", {skipped} not asked"),
     };
-    let mut text = format!(
-        "{name}: {}, {} fine, {} stop, {} warn{skipped}. Read-only.\n",
+    let width = screen.text_width();
+    let first = format!(
+        "{name}: {}, {} fine, {} stop, {} warn{skipped}. Read-only.",
         counted(asked, "check"),
         count(State::Ok),
         count(State::Stop),
         count(State::Warn),
     );
-    let width = screen.text_width();
+    let mut text = hanging("", &first, width);
     for state in [State::Ok, State::Stop, State::Warn, State::Skipped] {
         for check in checks.iter().filter(|check| check.state == state) {
             let (word, role) = match state {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use api::{
     annotations::{NODEPOOL_HASH, NODEPOOL_HASH_VERSION, aws, azure},
     condition::names::nodeclaim::{DRIFTED, LAUNCHED},
-    provider::Provider,
 };
 use model::{
     object::{NodeClaim, NodePool, Pod, condition},
@@ -14,7 +13,10 @@ use model::{
 };
 use serde_json::Value;
 
-use crate::{failure::Failure, raw::Raw};
+use crate::{
+    failure::Failure,
+    raw::{self, Raw},
+};
 
 /// What of a cluster drift is about.
 #[derive(Debug, Default)]
@@ -97,11 +99,8 @@ impl Fleet {
 
     /// The fleet as it is after manifests were applied, completed as the API server would.
     pub(super) fn with(&self, change: &Raw) -> Result<Self, Failure> {
-        let definitions = api::crds::installation(&Provider::ALL);
-        let definitions = definitions
-            .iter()
-            .filter_map(|definition| serde_json::to_value(definition).ok());
-        let admission = simulator::Admission::new(definitions);
+        let admission = raw::admission();
+        raw::accepted(change, &admission)?;
         let mut after = Self {
             pools: self.pools.clone(),
             written: self.written.clone(),
@@ -120,18 +119,6 @@ impl Fleet {
             );
             if !is_ours {
                 continue;
-            }
-            if let Some(objection) = admission.objections(value).into_iter().next() {
-                let name = value["metadata"]["name"].as_str().unwrap_or_default();
-                return Err(Failure::new(
-                    format!(
-                        "{}: {} {name} would be rejected",
-                        document.source,
-                        value["kind"].as_str().unwrap_or_default()
-                    ),
-                    format!("{}: {}", objection.field, objection.text),
-                    "dovetail lint -f explains it",
-                ));
             }
             let mut value = admission.completed(value);
             let key = (

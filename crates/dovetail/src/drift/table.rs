@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{PoolReport, Report};
-use crate::terminal::{Align, Cell, Role, Screen, Table, counted};
+use crate::terminal::{Align, Cell, Role, Screen, Table, counted, cut_in_the_middle, hanging};
+
+/// Names of nodes narrower than this tell little.
+const LEAST_NAME: usize = 20;
 
 pub(super) fn render(report: &Report, screen: &Screen) -> String {
     if report.change.is_empty() {
@@ -45,6 +48,8 @@ fn today(report: &Report, screen: &Screen) -> String {
     ] {
         table.column(title, align);
     }
+    table.wrap_last();
+    let most = screen.width.map_or(usize::MAX, |width| (width / 3).max(LEAST_NAME));
     for pool in &report.pools {
         for node in &pool.nodes {
             let name = if node.node.is_empty() {
@@ -53,7 +58,7 @@ fn today(report: &Report, screen: &Screen) -> String {
                 &node.node
             };
             table.row(vec![
-                name.clone().into(),
+                cut_in_the_middle(name, most, screen.is_ascii).into(),
                 pool.name.clone().into(),
                 node.pods.to_string().into(),
                 node.why.clone().into(),
@@ -73,7 +78,8 @@ fn today(report: &Report, screen: &Screen) -> String {
 /// When the drifted nodes of each pool go.
 fn times(report: &Report, screen: &Screen) -> String {
     let pools = report.pools.iter().filter(|pool| !pool.nodes.is_empty());
-    let lines = pools.map(|pool| format!("roll    {}: {}\n", pool.name, when(pool, screen)));
+    let width = screen.text_width();
+    let lines = pools.map(|pool| hanging("roll    ", &format!("{}: {}", pool.name, when(pool, screen)), width));
     lines.collect::<Vec<_>>().concat()
 }
 
@@ -113,6 +119,7 @@ fn preview(report: &Report, screen: &Screen) -> String {
     ] {
         table.column(title, align);
     }
+    table.wrap_last();
     for pool in &report.pools {
         let (why, when) = if pool.nodes.is_empty() {
             ("-".to_owned(), "-".to_owned())

@@ -20,6 +20,8 @@ pub(super) fn render(report: &Report, is_wide: bool, screen: &Screen) -> String 
     }
     if is_wide {
         table.column("WHERE", Align::Left);
+    } else {
+        table.wrap_last();
     }
     for finding in &report.findings {
         let mut cells = vec![

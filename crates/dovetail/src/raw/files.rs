@@ -1,4 +1,5 @@
-//! Objects from files: YAML, JSON and the fenced YAML of Markdown, in directories and below them, gzipped or not.
+//! Objects from files: YAML, JSON and the fenced YAML of Markdown, in directories and below them, in archives, gzipped or
+//! not.
 
 use std::{
     fs,
@@ -7,6 +8,7 @@ use std::{
 };
 
 use lint::document::{self, Unreadable};
+use model::dump::tar;
 use runtime::Clock;
 
 use super::{Raw, time};
@@ -77,6 +79,17 @@ impl Reading {
         Ok(())
     }
 
+    /// The files of an archive that are named like those of a directory.
+    fn archive(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let damaged = || not_read(name, &std::io::Error::other("the archive is damaged or cut short"));
+        for (file, content) in tar::files(bytes).ok_or_else(damaged)? {
+            if is_read(Path::new(&file)) {
+                self.bytes(&format!("{name}:{file}"), content.to_vec(), false)?;
+            }
+        }
+        Ok(())
+    }
+
     fn bytes(&mut self, name: &str, bytes: Vec<u8>, is_named: bool) -> Result<(), Failure> {
         let fail = |error: std::io::Error| not_read(name, &error);
         let bytes = if bytes.starts_with(&GZIP_MAGIC) {
@@ -87,6 +100,9 @@ impl Reading {
         } else {
             bytes
         };
+        if tar::is_archive(&bytes) {
+            return self.archive(name, &bytes);
+        }
         let text = String::from_utf8(bytes).map_err(|_| fail(std::io::Error::other("it is not UTF-8 text")))?;
         let (documents, unreadable) = document::read(name, &text);
         self.raw.documents.extend(documents);

@@ -66,6 +66,12 @@ fn embedded(snapshot: &Snapshot, source: Source, region: Option<&str>, because: 
             next,
         )
     })?;
+    let mut pools = snapshot.objects().node_pools.iter();
+    let loaded = if source == Source::Aws && pools.any(|pool| catalogue::asks_for_windows(pool)) {
+        loaded.with_windows()
+    } else {
+        loaded
+    };
     let mut assumed = loaded.assumed;
     if known.is_none() && !loaded.region.is_empty() {
         assumed.insert(

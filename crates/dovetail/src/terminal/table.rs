@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 #[cfg(test)]
 use super::Sorting;
-use super::{Role, Screen};
+use super::{Role, Screen, hanging};
 
 /// Which edge of a column is straight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ impl From<&str> for Cell {
 pub(crate) struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Row>,
+    /// Whether texts of the last column go on in lines below where the screen ends.
+    wraps: bool,
 }
 
 #[derive(Debug)]
@@ -62,6 +64,11 @@ const GAP: usize = 2;
 impl Table {
     pub(crate) fn column(&mut self, title: &str, align: Align) {
         self.columns.push((title.to_owned(), align));
+    }
+
+    /// Lets texts of the last column, which are sentences, go on below where the screen ends.
+    pub(crate) fn wrap_last(&mut self) {
+        self.wraps = true;
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
@@ -144,7 +151,12 @@ impl Table {
     fn render_row(&self, cells: &[Cell], widths: &[usize], screen: &Screen) -> String {
         let mut line = String::new();
         let mut pending = 0;
-        for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
+        for (at, ((cell, width), (_, align))) in cells.iter().zip(widths).zip(&self.columns).enumerate() {
+            if self.wraps && at + 1 == self.columns.len() && !cell.text.is_empty() {
+                line.push_str(&" ".repeat(pending));
+                line.push_str(&wrapped(cell, widths, screen));
+                continue;
+            }
             let room = width - cell.text.width();
             let (before, after) = if *align == Align::Right { (room, 0) } else { (0, room) };
             // Blanks are written only before something, so that no line ends in them.
@@ -159,6 +171,19 @@ impl Table {
         line.push('\n');
         line
     }
+}
+
+/// The text of a last column, in as many lines as it takes.
+fn wrapped(cell: &Cell, widths: &[usize], screen: &Screen) -> String {
+    let before = widths.get(..widths.len().saturating_sub(1)).unwrap_or_default();
+    let start = before.iter().sum::<usize>() + GAP * before.len();
+    let Some(width) = screen.width else {
+        return screen.paint(cell.role, &cell.text);
+    };
+    let indent = " ".repeat(start);
+    let text = hanging(&indent, &cell.text, width);
+    let lines = text.lines().map(|line| screen.paint(cell.role, line.trim_start()));
+    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
 #[cfg(test)]

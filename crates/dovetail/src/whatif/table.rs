@@ -99,6 +99,7 @@ fn sides(answer: &Answer, screen: &Screen) -> String {
     }
     table.column("CHANGE", Align::Right);
     table.column("", Align::Left);
+    table.wrap_last();
     let mut row = |name: &str, was: String, is: String, change: Cell, remark: String| {
         table.row(vec![
             name.into(),

@@ -3,12 +3,12 @@
 const BLOCK: usize = 512;
 
 /// Whether bytes are an archive.
-pub(super) fn is_archive(bytes: &[u8]) -> bool {
+pub fn is_archive(bytes: &[u8]) -> bool {
     bytes.get(257..262) == Some(b"ustar")
 }
 
 /// Names and contents of the regular files of an archive, in its order; none once a header makes no sense.
-pub(super) fn files(bytes: &[u8]) -> Option<Vec<(String, &[u8])>> {
+pub fn files(bytes: &[u8]) -> Option<Vec<(String, &[u8])>> {
     let (mut files, mut at, mut long_name) = (Vec::new(), 0, None::<String>);
     while let Some(header) = bytes.get(at..at + BLOCK) {
         if header.iter().all(|byte| *byte == 0) {
