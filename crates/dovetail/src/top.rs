@@ -42,7 +42,7 @@ use crate::{
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// Only nodes with these labels: `key`, `!key`, `key=value`, `key in (a,b)`, joined by commas.
-    #[arg(long, value_name = "SELECTOR")]
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
     node_selector: Option<String>,
     /// Resources with a bar each; otherwise cpu,memory.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]

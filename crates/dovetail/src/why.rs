@@ -51,6 +51,10 @@ pub(crate) struct Args {
     /// Look through all namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+    /// The object with these labels instead of a name, as kubectl has them: `app=web`, `tier in (a,b)`, `!canary`. Of several
+    /// pods the first that waits.
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = tui::Selector::read)]
+    selector: Option<tui::Selector>,
     /// Of a pod that waits: how far it comes in every NodePool, not only where it comes furthest.
     #[arg(long, conflicts_with = "pool")]
     all_pools: bool,
@@ -71,13 +75,19 @@ pub(crate) struct Args {
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     if let [id] = args.object.as_slice()
+        && args.selector.is_none()
         && is_decision(id)
     {
         let shelf = ShelfArgs::of(&args.source, args.namespace.as_deref());
         return decisions::why(id, &shelf, args.output, args.reply.presentation);
     }
-    let object = Object::parsed(&args.object)?;
-    let input = source::read(&args.source, Needs::Decisions)?;
+    let mut object = Object::parsed(&args.object, args.selector.is_some())?;
+    let mut input = source::read(&args.source, Needs::Decisions)?;
+    if let Some(selector) = &args.selector {
+        let (name, told) = object::labelled(&input.view(), object.kind, selector, args.namespace.as_deref())?;
+        object.name = name;
+        input.assumed.extend(told);
+    }
     let view = input.view();
     match object.kind {
         Kind::Pod => pod_answer(args, &input, &view, &object.name),

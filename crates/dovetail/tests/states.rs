@@ -292,3 +292,33 @@ fn an_archive_is_read_by_every_command_and_no_line_is_wider_than_the_screen() {
     }
     assert!(wide.is_empty(), "{}", wide.join("\n"));
 }
+
+#[test]
+fn an_object_can_be_meant_by_its_labels_and_a_pod_that_waits_comes_first() {
+    let labelled = |mut pod: Value| {
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        pod
+    };
+    let objects = [
+        pool(&json!({})),
+        node("a"),
+        claim_of("a"),
+        labelled(pod("runs", &json!({"nodeName": "a"}), &json!({}))),
+        labelled(waiting("waits", &json!({}))),
+    ];
+    let (code, text) = asked(&objects, &["why", "pod", "-l", "app=web"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("shop/waits has been pending"), "{text}");
+    assert!(
+        text.contains("2 pods have these labels: this is about shop/waits"),
+        "{text}"
+    );
+    let said = answer(
+        &objects,
+        &["why", "node", "-l", "topology.kubernetes.io/zone in (test-zone-a)"],
+    );
+    assert!(said.starts_with("node/a stays"), "{said}");
+    let (code, text) = asked(&objects, &["why", "pod", "-l", "app=none"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("error   no pod has these labels"), "{text}");
+}

@@ -295,7 +295,11 @@ fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
+/// Begins a sentence, unless that begins with a path, which is written as it is.
 fn capital(text: &str) -> String {
+    if text.split_whitespace().next().is_some_and(|word| word.contains('/')) {
+        return text.to_owned();
+    }
     let mut signs = text.chars();
     signs
         .next()

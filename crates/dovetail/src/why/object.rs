@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use insight::{Found, Machine, View, nearest};
-use model::object::{NodePool, Pod};
+use model::object::{Metadata, NodePool, Pod};
 
 use crate::{failure::Failure, terminal::counted};
 
@@ -41,7 +41,8 @@ const KINDS: [(&str, Kind); 13] = [
 
 impl Object {
     /// `KIND NAME`, `KIND/NAME`, or for pods `KIND NAMESPACE/NAME`.
-    pub(super) fn parsed(words: &[String]) -> Result<Self, Failure> {
+    /// Where labels say which one is meant, a kind alone will do.
+    pub(super) fn parsed(words: &[String], has_labels: bool) -> Result<Self, Failure> {
         let (kind, name) = match words {
             [kind, name] => (kind.as_str(), name.as_str()),
             [both] => both.split_once('/').unwrap_or((both.as_str(), "")),
@@ -52,7 +53,14 @@ impl Object {
         let Some((_, kind)) = known else {
             return Err(unknown_kind(kind, &lower, words));
         };
-        if name.is_empty() {
+        if has_labels && !name.is_empty() {
+            return Err(Failure::usage(
+                format!("{name} and labels"),
+                "an object is meant by its name or by its labels",
+                format!("dovetail why {lower} {name}, or dovetail why {lower} -l KEY=VALUE"),
+            ));
+        }
+        if name.is_empty() && !has_labels {
             return Err(Failure::usage(
                 format!("which {lower} is meant?"),
                 "a question is about one object",
@@ -80,6 +88,56 @@ fn unknown_kind(kind: &str, lower: &str, written: &[String]) -> Failure {
         "it is one of pod (po), node (no), nodeclaim (nc), nodepool (np)",
         next,
     )
+}
+
+/// The name of the object with these labels, and word of others that have them too.
+pub(super) fn labelled(
+    view: &View<'_>,
+    kind: Kind,
+    selector: &tui::Selector,
+    namespace: Option<&str>,
+) -> Result<(String, Option<String>), Failure> {
+    let objects = view.snapshot.objects();
+    let (noun, mut names): (&str, Vec<String>) = match kind {
+        Kind::Pod => {
+            let here = objects.pods.iter().filter(|pod| {
+                let is_here = namespace.is_none_or(|namespace| *pod.metadata.namespace == *namespace);
+                is_here && selector.selects(&pod.metadata.labels)
+            });
+            let mut pods: Vec<&Arc<Pod>> = here.collect();
+            pods.sort_by_key(|pod| !pod.is_provisionable());
+            ("pod", pods.iter().map(|pod| pod.metadata.key().to_string()).collect())
+        }
+        Kind::Node => (
+            "node",
+            with_labels(objects.nodes.iter().map(|it| &it.metadata), selector),
+        ),
+        Kind::NodeClaim => (
+            "nodeclaim",
+            with_labels(objects.node_claims.iter().map(|it| &it.metadata), selector),
+        ),
+        Kind::NodePool => (
+            "nodepool",
+            with_labels(objects.node_pools.iter().map(|it| &it.metadata), selector),
+        ),
+    };
+    if names.is_empty() {
+        let next = format!("kubectl get {noun}s -A --show-labels");
+        return Err(Failure::new(
+            format!("no {noun} has these labels"),
+            "all were looked through",
+            next,
+        ));
+    }
+    let count = names.len();
+    let name = names.swap_remove(0);
+    let told = (count > 1).then(|| format!("{} have these labels: this is about {name}", counted(count, noun)));
+    Ok((name, told))
+}
+
+fn with_labels<'a>(all: impl Iterator<Item = &'a Metadata>, selector: &tui::Selector) -> Vec<String> {
+    let meant = all.filter(|metadata| selector.selects(&metadata.labels));
+    meant.map(|metadata| metadata.name.to_string()).collect()
 }
 
 /// The pod that is meant; one that waits counts before others that begin alike.
@@ -229,7 +287,7 @@ mod tests {
 
     fn parsed(words: &[&str]) -> Result<Object, Failure> {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        Object::parsed(&words)
+        Object::parsed(&words, false)
     }
 
     #[test]
