@@ -23,6 +23,10 @@ impl Path {
         let read = &json.as_bytes()[..consumed(json, error.line(), error.column())];
         let mut scan = Scan::default();
         scan.read(read);
+        // A list where something else is wanted is refused once its bracket is read: it is to blame, not its first item.
+        if read.ends_with(b"[") && error.to_string().contains("invalid type: sequence") {
+            scan.open.pop();
+        }
         scan.path()
     }
 
