@@ -322,3 +322,16 @@ fn an_object_can_be_meant_by_its_labels_and_a_pod_that_waits_comes_first() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.starts_with("error   no pod has these labels"), "{text}");
 }
+
+#[test]
+fn a_share_of_nothing_is_not_printed() {
+    let empty = [pool(&json!({}))];
+    let idle = [pool(&json!({})), node("a"), claim_of("a")];
+    for objects in [&empty[..], &idle[..]] {
+        for command in ["status", "cost"] {
+            let (code, text) = asked(objects, &[command]);
+            assert_eq!(code, Some(0), "{text}");
+            assert!(!text.contains("at most -") && !text.contains("(-)"), "{text}");
+        }
+    }
+}

@@ -166,12 +166,12 @@ fn pods(status: &Status) -> String {
 fn spend(status: &Status) -> String {
     let money = &status.money;
     let above = money.spend_usd_h - money.bound_usd_h;
-    if money.bound_usd_h == Dollars::ZERO && above > Dollars::ZERO {
-        return format!(
-            "{}   {}/mo   no pod that runs on it needs a node: all of it is above the lower bound",
-            money.spend_usd_h.an_hour(),
-            money.spend_usd_mo.whole()
-        );
+    if money.bound_usd_h == Dollars::ZERO {
+        let spend = format!("{}   {}/mo", money.spend_usd_h.an_hour(), money.spend_usd_mo.whole());
+        if above == Dollars::ZERO {
+            return spend;
+        }
+        return format!("{spend}   no pod that runs on it needs a node: all of it is above the lower bound");
     }
     format!(
         "{}   {}/mo   at most {} ({}/mo) above the lower bound of {}",
