@@ -76,7 +76,9 @@ fn not_ready(raw: &Raw) -> Vec<Check> {
             continue;
         }
         for object in &all {
-            let unseen = || (id == "D05" && !has_condition(object, "Ready")).then_some(("", UNSEEN));
+            // What no API server has seen nobody could judge; plans take it to be ready, too.
+            let is_seen = object["metadata"]["uid"].is_string();
+            let unseen = || (id == "D05" && is_seen && !has_condition(object, "Ready")).then_some(("", UNSEEN));
             let Some((reason, message)) = false_condition(object, "Ready").or_else(unseen) else {
                 continue;
             };

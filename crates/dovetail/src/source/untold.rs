@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::{
-    object::{BriefCondition, Condition, ConditionStatus, NodePool, Object, Pod, PodPhase},
+    object::{BriefCondition, Condition, ConditionStatus, Metadata, NodePool, Object, Pod, PodPhase},
     snapshot::{Snapshot, Table},
 };
 
@@ -41,13 +41,14 @@ fn judged<T: Object>(table: &mut Table<T>, judge: impl Fn(&T) -> Option<T>) -> O
     Some(count)
 }
 
+/// Whether an API server has seen it: then whoever judges it has had the chance, and a snapshot answers as its cluster does.
+fn is_seen(metadata: &Metadata) -> bool {
+    !metadata.uid.is_unset()
+}
+
 fn made_ready(pool: &NodePool) -> Option<NodePool> {
-    if pool
-        .status
-        .conditions
-        .iter()
-        .any(|condition| *condition.kind == *"Ready")
-    {
+    let is_ready = |condition: &Condition| *condition.kind == *"Ready";
+    if is_seen(&pool.metadata) || pool.status.conditions.iter().any(is_ready) {
         return None;
     }
     let mut pool = pool.clone();
@@ -66,6 +67,7 @@ fn made_to_wait(pod: &Pod) -> Option<Pod> {
         && pod.node_name.is_none()
         && pod.spec.scheduling_gates.is_empty()
         && !pod.metadata.is_deleting()
+        && !is_seen(&pod.metadata)
         && pod.condition("PodScheduled").is_none();
     if !may_wait {
         return None;
