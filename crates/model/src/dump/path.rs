@@ -21,11 +21,16 @@ impl Path {
     /// The way to what `error` complains of.
     pub(super) fn to(error: &serde_json::Error, json: &str) -> Self {
         let read = &json.as_bytes()[..consumed(json, error.line(), error.column())];
+        let problem = error.to_string();
         let mut scan = Scan::default();
         scan.read(read);
         // A list where something else is wanted is refused once its bracket is read: it is to blame, not its first item.
-        if read.ends_with(b"[") && error.to_string().contains("invalid type: sequence") {
+        if read.ends_with(b"[") && problem.contains("invalid type: sequence") {
             scan.open.pop();
+        }
+        // A value that was read and then found wrong is told of when its object goes on, and if it is the last, ends.
+        if !problem.starts_with("missing field") && !problem.starts_with("invalid length") {
+            scan.open.extend(scan.closed.take());
         }
         scan.path()
     }
@@ -52,6 +57,8 @@ fn consumed(json: &str, line: usize, column: usize) -> usize {
 #[derive(Debug, Default)]
 struct Scan {
     open: Vec<Open>,
+    /// What was closed by the last byte.
+    closed: Option<Open>,
 }
 
 #[derive(Debug)]
@@ -67,10 +74,13 @@ impl Scan {
         let mut at = 0;
         while let Some(byte) = json.get(at) {
             at += 1;
+            if !byte.is_ascii_whitespace() {
+                self.closed = None;
+            }
             match byte {
                 b'{' => self.open.push(Open::Object(None, true)),
                 b'[' => self.open.push(Open::List(0)),
-                b'}' | b']' => drop(self.open.pop()),
+                b'}' | b']' => self.closed = self.open.pop(),
                 b',' => self.next(),
                 b'"' => {
                     let Some(length) = text_length(&json[at..]) else {
@@ -175,6 +185,34 @@ mod tests {
             let json = format!("{{\"boxes\":[{{\"weight\":1}},\n {{\"weight\": {wrong} , \"label\":\"b\"}}]}}");
             assert_eq!(path(&json), "boxes[1].weight", "{json}");
         }
+    }
+
+    #[test]
+    fn a_value_that_is_found_wrong_once_it_is_read_is_named_wherever_it_stands() {
+        #[derive(Debug)]
+        struct Even;
+        impl<'de> Deserialize<'de> for Even {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match u8::deserialize(deserializer)? % 2 {
+                    0 => Ok(Self),
+                    _ => Err(serde::de::Error::custom("is odd")),
+                }
+            }
+        }
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only whether it can be read matters")]
+        struct Pair {
+            left: Even,
+            right: Vec<Even>,
+        }
+        let path = |json: &str| {
+            let error = serde_json::from_slice::<Vec<Pair>>(json.as_bytes()).unwrap_err();
+            Path::to(&error, json).to_string()
+        };
+        assert_eq!(path(r#"[{"left":1,"right":[]}]"#), "[0].left");
+        assert_eq!(path(r#"[{"right":[],"left":1 } ]"#), "[0].left");
+        assert_eq!(path(r#"[{"left":2,"right":[2, 3]}]"#), "[0].right[1]");
+        assert_eq!(path(r#"[{"left":2,"right":[3, 2]}]"#), "[0].right[0]");
     }
 
     #[test]
