@@ -28,6 +28,13 @@ impl Path {
         if read.ends_with(b"[") && problem.contains("invalid type: sequence") {
             scan.open.pop();
         }
+        // An item that was read and then found wrong is told of behind the comma that follows it. One that is not even read,
+        // being no number or text, is told of there as well, and it is the next one.
+        let unread = ["invalid type: map", "invalid type: sequence"];
+        let is_read = !unread.iter().any(|it| problem.starts_with(it));
+        if is_read && read.trim_ascii_end().ends_with(b",") {
+            scan.before();
+        }
         // A value that was read and then found wrong is told of when its object goes on, and if it is the last, ends.
         if !problem.starts_with("missing field") && !problem.starts_with("invalid length") {
             scan.open.extend(scan.closed.take());
@@ -99,6 +106,13 @@ impl Scan {
             Some(Open::Object(_, name_next)) => *name_next = true,
             Some(Open::List(index)) => *index += 1,
             None => {}
+        }
+    }
+
+    /// Goes back to the item before.
+    fn before(&mut self) {
+        if let Some(Open::List(index)) = self.open.last_mut() {
+            *index = index.saturating_sub(1);
         }
     }
 
@@ -213,6 +227,9 @@ mod tests {
         assert_eq!(path(r#"[{"right":[],"left":1 } ]"#), "[0].left");
         assert_eq!(path(r#"[{"left":2,"right":[2, 3]}]"#), "[0].right[1]");
         assert_eq!(path(r#"[{"left":2,"right":[3, 2]}]"#), "[0].right[0]");
+        assert_eq!(path(r#"[{"left":2,"right":[2, {}, 4]}]"#), "[0].right[1]");
+        assert_eq!(path(r#"[{"left":2,"right":[2, [2], 4]}]"#), "[0].right[1]");
+        assert_eq!(path(r#"[{"left":2,"right":[2, "x", 4]}]"#), "[0].right[1]");
     }
 
     #[test]
