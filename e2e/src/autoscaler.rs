@@ -299,6 +299,16 @@ pub fn await_leader(client: &Client) -> Result<String> {
     })?)
 }
 
+/// Waits until somebody leads who is not this one: the lease of the dead names them until it has run out.
+pub fn await_other_leader(client: &Client, gone: &str) -> Result<()> {
+    Ok(client.wait_for("another leader", LIMIT, |client| {
+        Ok(match leader(client)?.filter(|leader| leader != gone) {
+            Some(_) => Seen::Done(()),
+            None => Seen::NotYet(format!("nobody but {gone} holds the lease")),
+        })
+    })?)
+}
+
 /// Who leads.
 pub fn leader(client: &Client) -> rig::Result<Option<String>> {
     let lease = client.get(LEASE)?.unwrap_or_default();

@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use e2e::autoscaler::{
     apply_deployment, apply_pool, apply_role, apply_role_without, apply_shape, await_leader, await_log, await_nodes,
-    await_nothing_left, await_one_node_per_claim, await_ready, await_request, bare_cluster, claims, cluster,
-    consolidate, count, delete, delete_deployment, delete_pool, forget_leader, install_crds, metrics, nodes, requests,
-    start, start_as_account, start_upstream, value, write_much,
+    await_nothing_left, await_one_node_per_claim, await_other_leader, await_ready, await_request, bare_cluster, claims,
+    cluster, consolidate, count, delete, delete_deployment, delete_pool, forget_leader, install_crds, metrics, nodes,
+    requests, start, start_as_account, start_upstream, value, write_much,
 };
 use rig::{Client, ports};
 use serde_json::Value;
@@ -180,7 +180,7 @@ fn a_leader_that_dies_or_freezes_is_replaced_and_nothing_is_launched_twice() -> 
     first.kill();
     await_ready(client, "web", 4)?;
     await_one_node_per_claim(client)?;
-    ensure!(await_leader(client)? != leader, "the dead leader still leads");
+    await_other_leader(client, &leader)?;
 
     let _third = start(&cluster, "third", &[])?;
     let before = count(&cluster, "create nodeclaims")?;
