@@ -238,7 +238,7 @@ spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "2", memory:
 apiVersion: v1
 kind: Pod
 metadata: {name: train-2, namespace: ml}
-spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "2", memory: 4Gi, nvidia.com/gpu: 1}}}]}
+spec: {containers: [{name: c, image: x, resources: {limits: {cpu: "2", memory: 4Gi, nvidia.com/gpu: 1}}}]}
 ---
 apiVersion: v1
 kind: Pod

@@ -79,6 +79,8 @@ fn made_to_wait(pod: &Pod) -> Option<Pod> {
         reason: "Unschedulable".into(),
         ..BriefCondition::default()
     };
+    // Limits stand for requests that are missing, as the API server has it.
+    pod.spec = Arc::new(pod.spec.admitted());
     pod.status.phase = PodPhase::Pending;
     pod.status.conditions = pod.status.conditions.iter().cloned().chain([unschedulable]).collect();
     pod.is_provisionable().then_some(pod)
