@@ -35,6 +35,8 @@ pub struct Store<T> {
     tombstones: Tombstones,
     /// What was not believed since the last list ended: the list may still bear it out.
     doubted: BTreeMap<ObjectKey, Arc<T>>,
+    /// What was believed while a list is under way that follows one of the past: it may be what the list itself says.
+    believed: BTreeSet<ObjectKey>,
     /// The newest version heard of.
     reached: u64,
     /// As of when the last list was; none before the first has ended.
@@ -73,6 +75,7 @@ impl<T: Object> Default for Store<T> {
             outdated: Outdated::Keys(BTreeSet::new()),
             tombstones: Tombstones::default(),
             doubted: BTreeMap::new(),
+            believed: BTreeSet::new(),
             reached: 0,
             listed_at: None,
             listing_from: None,
@@ -124,12 +127,16 @@ impl<T: Object> Store<T> {
     pub(crate) fn apply(&mut self, object: T) -> Option<Transition<T>> {
         let key = object.metadata().key();
         match self.judge(&key, &object) {
-            Verdict::Known => None,
+            Verdict::Known => {
+                self.believe(&key);
+                None
+            }
             Verdict::Doubtful => {
                 self.doubt(key, object);
                 None
             }
             Verdict::News => {
+                self.believe(&key);
                 self.reach(&object.metadata().resource_version);
                 Some(self.put(key, Some(Arc::new(object))))
             }
@@ -158,6 +165,7 @@ impl<T: Object> Store<T> {
     pub(crate) fn begin_list(&mut self) {
         self.listing_from = Some(self.reached);
         self.doubted.clear();
+        self.believed.clear();
     }
 
     /// Ends a list: what it did not name and is not newer than it is gone.
@@ -172,6 +180,7 @@ impl<T: Object> Store<T> {
         let is_set_back = self.lists_of_the_past > 1;
         let mut transitions = self.restore(named, version, is_set_back);
         transitions.extend(self.drop_unnamed(named, version, is_set_back));
+        self.believed.clear();
         if is_set_back {
             self.tombstones.clear();
             (self.reached, self.lists_of_the_past) = (0, 0);
@@ -239,6 +248,13 @@ impl<T: Object> Store<T> {
         listed.is_some_and(|order| order != Ordering::Greater)
     }
 
+    /// Only a list that follows one of the past may count against what is known, so only then it matters.
+    fn believe(&mut self, key: &ObjectKey) {
+        if self.listing_from.is_some() && self.lists_of_the_past > 0 {
+            self.believed.insert(key.clone());
+        }
+    }
+
     fn doubt(&mut self, key: ObjectKey, object: T) {
         let is_newest = self.doubted.get(&key).is_none_or(|doubted| {
             let (new, old) = (object.metadata(), doubted.metadata());
@@ -261,11 +277,18 @@ impl<T: Object> Store<T> {
         let mut restored = Vec::new();
         for (key, object) in named {
             let is_gone = !self.rows.contains_key(&key) && !self.is_gone_since(&key, version);
-            if is_set_back || is_gone {
+            if (is_set_back && !self.is_borne_out(&key, version)) || is_gone {
                 restored.push(self.put(key, Some(object)));
             }
         }
         restored
+    }
+
+    /// Whether what is known of an object is what the list says, or nearer to it than what was doubted: it was believed
+    /// while the list was read, and is not newer than the list.
+    fn is_borne_out(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        let known = self.rows.get(key).filter(|_| self.believed.contains(key));
+        known.is_some_and(|known| order(&known.metadata().resource_version, version) != Some(Ordering::Greater))
     }
 
     /// Whether an object that is not there went after a list was taken.

@@ -431,6 +431,23 @@ fn server_that_was_set_back_is_believed_when_it_says_so_twice() {
 }
 
 #[test]
+fn late_answer_does_not_undo_what_a_believed_list_of_the_past_says() {
+    let named = BTreeSet::from([ObjectKey::new("ns", "p")]);
+    let mut state = State::default();
+    state.apply(pod("a", "45"));
+    let mut other = pod("o", "60");
+    other.metadata.name = "other".into();
+    state.apply(other);
+    for _ in 0..2 {
+        state.begin_list::<Pod>(Timestamp::UNIX_EPOCH);
+        state.apply(pod("a", "45"));
+        state.apply(pod("a", "44"));
+        state.end_list::<Pod>(&named, &"50".into());
+    }
+    assert_eq!(known(&state), Some(("a".to_owned(), "45".into())));
+}
+
+#[test]
 fn own_write_during_a_list_is_newer_than_the_list() {
     let mut state = State::default();
     state.begin_list::<Pod>(Timestamp::UNIX_EPOCH);
