@@ -1,16 +1,18 @@
 //! Which plan is cheapest? Upstream's own and those the cheaper passes propose, all filled through the same tests.
 //!
-//! The faithful plan is always in the race, so no plan costs more than upstream's would. A proposal counts only if it
-//! places every pod the faithful plan places and keeps spot claims as flexible, or places more. kube-scheduler spends the plan, not we:
-//! every plan in the race is rehearsed, and the one that costs least once its leftovers have nodes too is chosen.
-//! The race ends when a plan is so near to the lower bound that nothing is left to win, or its work is used up.
+//! The faithful plan is always in the race, so no plan for the same pods costs more than upstream's would. A proposal
+//! counts only if it places every pod the faithful plan places and keeps spot claims as flexible, or places more: a pod
+//! that gets a node is worth its price, so the plans that leave the fewest pods over go before all others, dearer or not.
+//! kube-scheduler spends the plan, not we: every plan in the race is rehearsed, and the one that costs least once its
+//! leftovers have nodes too is chosen. The race ends when a plan is so near to the lower bound that nothing is left to win,
+//! or its work is used up.
 
 mod trial;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use model::{
-    object::ObjectKey,
+    object::{NodePool, ObjectKey},
     plan::{Plan, PlannedClaim},
     price::Price,
 };
@@ -126,8 +128,10 @@ struct Race<'p> {
     /// One for each thread.
     rehearsals: Vec<Rehearsal<'p>>,
     report: Report,
-    /// The lower bound, once it is known.
+    /// The lower bound for the pods that upstream's plan places, once it is known.
     bound: Option<Price>,
+    /// What the first search found pods of each class worth.
+    worth: (Vec<ClassKey>, Vec<Vec<f64>>),
 }
 
 /// What came of one trial.
@@ -166,6 +170,7 @@ impl<'p> Race<'p> {
             },
             plans: vec![(0, faithful)],
             bound: None,
+            worth: Default::default(),
             problem,
         }
     }
@@ -263,7 +268,8 @@ impl<'p> Race<'p> {
         }
     }
 
-    /// A plan, and whether it may win: never if it is dearer than upstream's own, whatever a rehearsal says, nor twice.
+    /// A plan, and whether it may win: never if it is dearer than upstream's own for the same pods, whatever a rehearsal
+    /// says, nor twice.
     fn proposal(&self, name: &'static str, mut plan: Plan) -> Proposal {
         steer(&mut plan, self.problem.options.steering);
         let left = unplaced(&plan);
@@ -271,9 +277,9 @@ impl<'p> Race<'p> {
         let is_valid = left.is_subset(&self.hopeless)
             && (left.len() < self.hopeless.len() || is_flexible(&plan, self.flexibility));
         let contender = contender(name, &plan, is_valid);
-        let is_cheaper = rank(&contender) < rank(&self.report.contenders[0]);
+        let is_better = rank(&contender) < rank(&self.report.contenders[0]);
         Proposal {
-            is_entered: is_valid && is_cheaper && !self.is_known(&contender),
+            is_entered: is_valid && is_better && !self.is_known(&contender),
             contender,
             plan,
             steps: 0,
@@ -291,6 +297,9 @@ impl<'p> Race<'p> {
     fn judge(&mut self, attempt: Attempt, picture: &Picture) {
         if self.bound.is_none() {
             self.bound = Some(self.lower_bound(&picture.keys, &attempt.values));
+        }
+        if self.worth.0.is_empty() && !self.hopeless.is_empty() {
+            self.worth = (picture.keys.clone(), attempt.values.clone());
         }
         self.report.steps += attempt.steps;
         let Some(mut proposal) = attempt.proposal else { return };
@@ -333,7 +342,13 @@ impl<'p> Race<'p> {
     fn is_over(&self) -> bool {
         let most = STEPS + STEPS_PER_POD * self.problem.pods.len() as u64;
         let is_near = |bound: Price| permille(self.best_price(), 1000) <= permille(bound, 1000 + NEAR_BOUND);
-        (self.has_proposal() && self.report.steps > most) || self.bound.is_some_and(is_near)
+        (self.has_proposal() && self.report.steps > most) || (self.bound.is_some_and(is_near) && !self.may_place_more())
+    }
+
+    /// Whether another way to buy may find room for pods that are left over: limits are there to be shared better.
+    fn may_place_more(&self) -> bool {
+        let is_limited = |pool: &Arc<NodePool>| !pool.spec.limits.is_empty();
+        self.fewest_unplaced() > 0 && self.problem.snapshot.objects().node_pools.iter().any(is_limited)
     }
 
     /// Flexibility costs something, so it is asked for only when nothing else was flexible enough.
@@ -346,15 +361,23 @@ impl<'p> Race<'p> {
         self.report.contenders[1..].iter().any(|proposal| proposal.is_valid)
     }
 
-    /// What the best plan so far comes to.
+    /// Pods that the plan which places most leaves over.
+    fn fewest_unplaced(&self) -> usize {
+        let unplaced = self.plans.iter().map(|(at, _)| self.report.contenders[*at].unplaced);
+        unplaced.min().unwrap_or_default()
+    }
+
+    /// What the best plan so far comes to: the cheapest of those that place most.
     fn best_price(&self) -> Price {
-        let prices = self.plans.iter().map(|(at, _)| self.report.contenders[*at].cost());
+        let fewest = self.fewest_unplaced();
+        let plans = self.plans.iter().map(|(at, _)| &self.report.contenders[*at]);
+        let prices = plans.filter(|it| it.unplaced == fewest).map(Contender::cost);
         prices.min().unwrap_or(Price::ZERO)
     }
 
     fn finish(mut self) -> (Plan, Report) {
-        let most = self.plans.iter().map(|(_, plan)| plan.unplaced.len()).min();
-        self.plans.retain(|(_, plan)| Some(plan.unplaced.len()) == most);
+        let fewest = self.fewest_unplaced();
+        self.plans.retain(|(_, plan)| plan.unplaced.len() == fewest);
         let cost = |entry: &(usize, Plan)| self.report.contenders[entry.0].cost();
         let best = self.best_price();
         let is_near = |entry: &(usize, Plan)| permille(cost(entry), 1000) <= permille(best, 1000 + NEAR_BEST);
@@ -364,11 +387,20 @@ impl<'p> Race<'p> {
             (it.claims, it.cost(), rank(it))
         });
         let winner = winner.map(|(at, _)| at).unwrap_or_default();
-        let bound = self.bound.unwrap_or_else(|| self.lower_bound(&[], &[]));
         let (at, plan) = self.plans.swap_remove(winner);
         self.report.winner = at;
-        self.report.lower_bound = bound;
+        self.report.lower_bound = match self.bound {
+            Some(bound) if fewest == self.hopeless.len() => bound,
+            _ => self.bound_of(&plan),
+        };
         (plan, self.report)
+    }
+
+    /// What no plan for the pods of this one costs less than: it may place pods that upstream's leaves over.
+    fn bound_of(&mut self, plan: &Plan) -> Price {
+        self.hopeless = unplaced(plan);
+        let (keys, values) = std::mem::take(&mut self.worth);
+        self.lower_bound(&keys, &values)
     }
 
     /// What no plan for the pods that can be placed costs less than, going by what passes found classes of pods worth.
@@ -473,11 +505,11 @@ fn capacity_type(claim: &PlannedClaim) -> Option<&str> {
     claim.cheapest.as_ref()?.capacity_type.as_deref()
 }
 
-/// What counts between valid plans: money, then fewer pods left over, then fewer nodes, then more types to choose from.
-fn rank(contender: &Contender) -> (Price, usize, usize, std::cmp::Reverse<usize>) {
+/// What counts between valid plans: fewer pods left over, then money, then fewer nodes, then more types to choose from.
+fn rank(contender: &Contender) -> (usize, Price, usize, std::cmp::Reverse<usize>) {
     (
-        contender.price,
         contender.unplaced,
+        contender.price,
         contender.claims,
         std::cmp::Reverse(contender.options),
     )

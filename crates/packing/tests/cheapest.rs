@@ -33,8 +33,8 @@ fn raced(name: &str, snapshot: &workloads::Snapshot) -> Report {
     );
     assert_eq!(price(&plan), winner.price, "{name}: the plan is what was priced");
     assert!(
-        winner.price <= report.contenders[0].price,
-        "{name}: never dearer than the faithful plan"
+        winner.price <= report.contenders[0].price || winner.unplaced < report.contenders[0].unplaced,
+        "{name}: never dearer than the faithful plan for the same pods"
     );
     assert!(
         winner.unplaced <= report.contenders[0].unplaced,
@@ -92,6 +92,26 @@ fn limits_that_leave_room_for_the_cheap_plan_do_not_make_it_dearer() {
             price(&free)
         );
     }
+}
+
+/// Upstream's plan for twelve of forty pods is cheaper than any for all of them, and leaves people waiting.
+#[test]
+fn pods_get_their_nodes_within_limits_although_a_plan_for_fewer_is_cheaper() {
+    let mut dearer = 0;
+    for (pods, seed, cores) in [(60, 3, 60), (100, 84, 80), (100, 1984, 70), (100, 7, 300)] {
+        let name = format!("mixed-{pods}-{seed} within {cores} cores");
+        let report = raced(&name, &with_cores(mixed::pending(pods, seed), cores));
+        let (winner, upstream) = (report.winner().unwrap(), &report.contenders[0]);
+        let fewest = report
+            .contenders
+            .iter()
+            .filter(|it| it.is_valid)
+            .map(|it| it.unplaced)
+            .min();
+        assert_eq!(Some(winner.unplaced), fewest, "{name}");
+        dearer += usize::from(winner.unplaced < upstream.unplaced && winner.price > upstream.price);
+    }
+    assert!(dearer > 0, "one of them pays for what upstream leaves over");
 }
 
 /// What a plan says, without the order it says it in: nodes with their pods, and pods without a place.

@@ -165,15 +165,10 @@ fn planned(snapshot: &Snapshot) -> Planned {
     let funnels = explanations
         .iter()
         .filter_map(|it| Some((it.pod.clone(), Funnel::of(it)?)));
-    let upstream = report.contenders.first().map(|faithful| Upstream {
-        price: faithful.price,
-        nodes: faithful.claims,
-        unplaced: faithful.unplaced,
-    });
     Planned {
         funnels: funnels.collect(),
         lower_bound: Some(report.lower_bound).filter(|bound| *bound > Price::ZERO),
-        upstream,
+        upstream: Upstream::of(&report, &plan),
         plan,
     }
 }

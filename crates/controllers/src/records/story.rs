@@ -63,7 +63,7 @@ fn plans(report: &Report) -> Vec<Offer> {
         0 => "upstream's plan".to_owned(),
         _ => format!("plan {name}"),
     };
-    let best = report.winner().map(|winner| winner.price);
+    let best = report.winner().map(|winner| (winner.unplaced, winner.price));
     let mut offers: Vec<(bool, Offer)> = Vec::new();
     for (at, contender) in report.contenders.iter().enumerate() {
         let is_chosen = at == report.winner;
@@ -74,7 +74,9 @@ fn plans(report: &Report) -> Vec<Offer> {
             "chosen"
         } else if !contender.is_valid {
             "leaves pods over, or is less flexible"
-        } else if best.is_some_and(|best| contender.price > best) {
+        } else if best.is_some_and(|(unplaced, _)| contender.unplaced > unplaced) {
+            "leaves more pods without a node"
+        } else if best.is_some_and(|(_, price)| contender.price > price) {
             "dearer"
         } else {
             "no cheaper once kube-scheduler places the pods"

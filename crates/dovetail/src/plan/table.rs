@@ -145,6 +145,10 @@ fn against_upstream(report: &Report, upstream: Price) -> String {
     } else {
         format!("; it leaves {} pending", counted(unplaced, "pod"))
     };
+    if unplaced > report.pods.pending && ours > upstream {
+        let more = counted(unplaced - report.pods.pending, "more pod");
+        return format!("its own algorithm takes {nodes} and leaves {more} without one");
+    }
     if ours >= upstream {
         return format!("what its own algorithm pays, with {nodes}{pods}");
     }

@@ -223,6 +223,21 @@ fn a_document_says_money_as_numbers_of_dollars() {
 }
 
 #[test]
+fn a_plan_that_costs_more_than_upstreams_says_for_which_pods() {
+    let mut planned = planned();
+    planned.upstream = Some(Upstream {
+        price: "0.5".parse().unwrap(),
+        nodes: 1,
+        unplaced: 5,
+    });
+    let text = table::render(&report(&planned), false, &screen(Some(120)));
+    assert!(
+        text.contains("its own algorithm takes 1 node and leaves 3 more pods without one\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_price_that_equals_upstreams_claims_no_saving() {
     let mut planned = planned();
     planned.upstream = planned.upstream.map(|upstream| Upstream {

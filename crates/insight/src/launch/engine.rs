@@ -30,22 +30,29 @@ pub struct Upstream {
     pub unplaced: usize,
 }
 
+impl Upstream {
+    /// What a race says of it. `plan` is the one that won.
+    pub fn of(report: &packing::Report, plan: &Plan) -> Option<Self> {
+        // Pods that are not tried at all are nobody's to place.
+        let tried = report.winner().map_or(0, |winner| winner.unplaced);
+        let ignored = plan.unplaced.len().saturating_sub(tried);
+        let faithful = report.contenders.first()?;
+        Some(Self {
+            price: faithful.price,
+            nodes: faithful.claims,
+            unplaced: faithful.unplaced + ignored,
+        })
+    }
+}
+
 /// The plan for the pods of a snapshot that wait, with what can be said about it.
 pub fn plan(snapshot: &Snapshot, options: &packing::Options) -> Planned {
     let packing::Planned { plan, report, .. } = packing::planned(snapshot, options);
-    // Pods that are not tried at all are nobody's to place.
-    let tried = report.winner().map_or(0, |winner| winner.unplaced);
-    let ignored = plan.unplaced.len().saturating_sub(tried);
-    let upstream = report.contenders.first().map(|faithful| Upstream {
-        price: faithful.price,
-        nodes: faithful.claims,
-        unplaced: faithful.unplaced + ignored,
-    });
     Planned {
         funnels: funnels(snapshot, &plan),
+        upstream: Upstream::of(&report, &plan),
         plan,
         lower_bound: Some(report.lower_bound).filter(|bound| *bound > Price::ZERO),
-        upstream,
     }
 }
 
