@@ -93,8 +93,12 @@ fn race(input: &Input) -> Vec<String> {
             (false, true) => "",
             (false, false) => "; not valid",
         };
+        let realised = contender.realised.as_ref().filter(|it| it.price != contender.price);
+        let realised = realised.map_or_else(String::new, |it| {
+            format!("; {} once kube-scheduler has placed the pods", hourly(it.price))
+        });
         lines.push(format!(
-            "trace    {}: {}, {}, {} without a place, {}{end}",
+            "trace    {}: {}, {}, {} without a place, {}{realised}{end}",
             contender.name,
             hourly(contender.price),
             counted(contender.claims, "node"),

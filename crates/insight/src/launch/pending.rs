@@ -1,4 +1,4 @@
-//! Pods without a place, replicas of one workload with one reason together.
+//! Pods without a place, replicas of one workload with one reason together, and pods alike that nobody made.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::funnel::Funnel;
 /// Pods of one workload that have no place for one reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
-    /// `Deployment/shop/checkout`, or the pod itself.
+    /// `Deployment/shop/checkout`, the pod itself, or `Pod/shop/*` for several alike.
     pub workload: String,
     /// Who they are.
     pub pods: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) fn groups(planned: &Planned, snapshot: &Snapshot) -> Vec<Pending> {
     let mut groups: BTreeMap<Group<'_>, Vec<&Unplaced>> = BTreeMap::new();
     for unplaced in &planned.plan.unplaced {
         let key = Group {
-            workload: workload(&unplaced.pod, snapshot),
+            workload: maker(&unplaced.pod, snapshot),
             reason: unplaced.kind.into(),
             message: &unplaced.message,
             requests: requests(&unplaced.pod),
@@ -79,7 +79,10 @@ pub(super) fn groups(planned: &Planned, snapshot: &Snapshot) -> Vec<Pending> {
         groups.entry(key).or_default().push(unplaced);
     }
     let group = |(group, members): (Group<'_>, Vec<&Unplaced>)| Pending {
-        workload: group.workload,
+        workload: match &members[..] {
+            [alone] => workload(&alone.pod, snapshot),
+            _ => group.workload,
+        },
         pods: members
             .iter()
             .map(|unplaced| unplaced.pod.metadata.key().to_string())
@@ -92,6 +95,14 @@ pub(super) fn groups(planned: &Planned, snapshot: &Snapshot) -> Vec<Pending> {
             .find_map(|unplaced| planned.funnels.get(&unplaced.pod.metadata.key()).cloned()),
     };
     groups.into_iter().map(group).collect()
+}
+
+/// What pods told of together have in common: what made them, or else where they are.
+fn maker(pod: &Pod, snapshot: &Snapshot) -> String {
+    match pod.metadata.controller() {
+        Some(_) => workload(pod, snapshot),
+        None => format!("Pod/{}/*", pod.metadata.namespace),
+    }
 }
 
 fn requests(pod: &Pod) -> BTreeMap<String, String> {

@@ -26,6 +26,8 @@ pub enum Constraint {
         resource: ResourceName,
         /// `spec.limits`.
         limit: Quantity,
+        /// What nodes use of it.
+        in_nodes: Quantity,
         /// What nodes and the claims of the plan use of it.
         used: Quantity,
     },

@@ -101,6 +101,7 @@ impl Funnels<'_, '_> {
             let constraint = Constraint::Limit {
                 resource: name.clone(),
                 limit,
+                in_nodes,
                 used,
             };
             let is_closed = *left < 0 || *name == ResourceName::Nodes && *left == 0;

@@ -76,7 +76,9 @@ impl<'a> Search<'a> {
         let (mut fixes, mut attempts) = (Vec::new(), Vec::new());
         let mut tried: Vec<Change> = Vec::new();
         for (candidate, funnel) in candidates {
-            if fixes.len() == MOST_FIXES || tried.contains(&candidate.change) {
+            let is_known =
+                tried.contains(&candidate.change) || fixes.iter().any(|fix| is_more_than(&candidate.change, fix));
+            if fixes.len() == MOST_FIXES || is_known {
                 continue;
             }
             tried.push(candidate.change.clone());
@@ -135,7 +137,7 @@ impl<'a> Search<'a> {
             return Vec::new();
         };
         let candidates = match &stage.constraint {
-            Constraint::Limit { resource, used, .. } => self.limits(base, pool, resource, *used),
+            Constraint::Limit { .. } => self.limits(base, pool, &stage.constraint),
             Constraint::Resource { .. } => {
                 let mut found = self.narrowing(base, pool, funnel);
                 found.extend(candidate::candidates(pod, pool, base.settings(), funnel));
@@ -225,32 +227,54 @@ impl<'a> Search<'a> {
     fn narrowing(&mut self, base: &Snapshot, pool: &NodePool, funnel: &PoolFunnel) -> Vec<Candidate> {
         let stages = funnel.stages.windows(2).filter_map(|pair| match pair {
             [before, after] if after.remaining < before.remaining => match &after.constraint {
-                Constraint::Limit { resource, used, .. } => Some((resource.clone(), *used)),
+                limit @ Constraint::Limit { .. } => Some(limit),
                 _ => None,
             },
             _ => None,
         });
         let limits: Vec<_> = stages.collect();
-        let raised = limits
-            .into_iter()
-            .flat_map(|(resource, used)| self.limits(base, pool, &resource, used));
+        let raised = limits.into_iter().flat_map(|limit| self.limits(base, pool, limit));
         raised.filter(|candidate| candidate.change.new.is_some()).collect()
     }
 
-    /// A limit that leaves room: for one more node of the smallest type that would do, or for all that the plan lacks.
-    fn limits(&mut self, base: &Snapshot, pool: &NodePool, resource: &ResourceName, used: Quantity) -> Vec<Candidate> {
+    /// A limit that leaves room: for one more node of the smallest type that would do, for what the cheapest plan buys, or
+    /// for all that upstream's may come to.
+    fn limits(&mut self, base: &Snapshot, pool: &NodePool, limit: &Constraint) -> Vec<Candidate> {
+        let Constraint::Limit {
+            resource,
+            in_nodes,
+            used,
+            ..
+        } = limit
+        else {
+            return Vec::new();
+        };
         let mut open = pool.clone();
         open.spec.limits.remove(resource.as_str());
-        let plan = match self.trial.run(&base.with_node_pool(open)) {
+        let open = base.with_node_pool(open);
+        let plan = match self.trial.run(&open) {
             Verdict::Placed(plan) => plan,
             Verdict::Blocked(_) => return vec![Pools::limit(pool, resource, None)],
             Verdict::Spent => return Vec::new(),
         };
-        let one = self.smallest(base, pool, &plan, resource).map(|more| used + more);
-        let all = self.is_crowded_out.then(|| needed(base, pool, &plan, resource));
-        let raised = [one, all.map(|more| used.max(Quantity::ZERO) + more)];
-        let raise = |new: Quantity| Pools::limit(pool, resource, Some(rounded_up(resource, new)));
-        raised.into_iter().flatten().map(raise).collect()
+        let mut raised: Vec<_> = self
+            .smallest(base, pool, &plan, resource)
+            .map(|more| *used + more)
+            .into_iter()
+            .collect();
+        if self.is_crowded_out {
+            let bought = self
+                .trial
+                .cheapest(&open)
+                .map(|plan| bought(base, pool, &plan, resource));
+            raised.extend(bought.map(|more| *in_nodes + more));
+            raised.push((*used).max(Quantity::ZERO) + needed(base, pool, &plan, resource));
+        }
+        let mut raised: Vec<_> = raised.into_iter().map(|new| rounded_up(resource, new)).collect();
+        raised.sort();
+        raised.dedup();
+        let raise = |new: Quantity| Pools::limit(pool, resource, Some(new));
+        raised.into_iter().map(raise).collect()
     }
 
     /// The least of a resource among the types the pod's claim may become.
@@ -262,6 +286,25 @@ impl<'a> Search<'a> {
         let types = claim.options.iter().filter_map(|name| base.catalog().get(name));
         types.map(|entry| entry.capacity.amount(resource.as_str())).min()
     }
+}
+
+/// Whether a limit is raised further than is enough already: that is no other way out.
+fn is_more_than(change: &Change, fix: &Fix) -> bool {
+    let is_same = |other: &Change| (&other.target, &other.path) == (&change.target, &change.path);
+    let is_limit = change.path.starts_with("spec.limits.") && change.new.is_some();
+    is_limit && matches!(&fix.changes[..], [enough] if is_same(enough))
+}
+
+/// What a plan buys of a resource in a NodePool, if every claim becomes the machine it is meant for.
+fn bought(base: &Snapshot, pool: &NodePool, plan: &Plan, resource: &ResourceName) -> Quantity {
+    let claims = plan.claims.iter().filter(|claim| claim.node_pool == pool.name());
+    if *resource == ResourceName::Nodes {
+        return Quantity::from_units(i64::try_from(claims.count()).unwrap_or(i64::MAX));
+    }
+    let launches = claims.filter_map(|claim| claim.cheapest.as_ref());
+    let entries = launches.filter_map(|launch| base.catalog().get(&launch.instance_type));
+    let amounts = entries.map(|entry| entry.capacity.amount(resource.as_str()));
+    amounts.fold(Quantity::ZERO, |sum, amount| sum + amount)
 }
 
 /// What all claims of a plan in a NodePool may take of a resource.

@@ -310,6 +310,29 @@ fn a_limit_that_other_pods_use_up_crowds_the_pod_out() {
 }
 
 #[test]
+fn a_limit_is_raised_no_further_than_the_cheapest_plan_needs() {
+    // Upstream counts each of two claims as the largest type there is, of 16 cores: that would be 32.
+    let named = |name: &str| {
+        let mut pod = pod(json!({ "containers": asking("1"), "affinity": { "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{
+                "topologyKey": "kubernetes.io/hostname", "labelSelector": {} }] } } }));
+        pod["metadata"]["name"] = name.into();
+        pod["metadata"]["uid"] = name.into();
+        pod
+    };
+    let objects = vec![
+        pool(json!({ "limits": { "cpu": "3" } })),
+        named("a"),
+        named("b"),
+        named("x"),
+    ];
+    let explanation = Case::new(objects).explained();
+    assert_eq!(first_fix(&explanation), ["NodePool p: raise limits.cpu from 3 to 6"]);
+    let limits = explanation.fixes.iter().flat_map(|fix| &fix.changes);
+    assert_eq!(limits.filter(|change| change.path == "spec.limits.cpu").count(), 1);
+}
+
+#[test]
 fn a_limit_is_raised_before_a_pod_is_let_in_where_others_are_fenced() {
     let fenced = node_pool(
         "q",

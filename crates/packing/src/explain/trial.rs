@@ -7,10 +7,14 @@ use model::{
 };
 
 use super::{PoolFunnel, funnel::Funnels};
-use crate::{Options, demand::Demand, finish, problem::Problem, refusal, run::Run, supply::Supply};
+use crate::{
+    Options, demand::Demand, finish, options::Packing, portfolio, problem::Problem, refusal, run::Run, supply::Supply,
+};
 
 /// How many runs the search for one pod's fixes may take.
 const MOST_RUNS: usize = 20;
+/// And how many of them may be races: within limits, cheaper ways to buy find room where upstream's does not.
+const MOST_RACES: usize = 4;
 
 /// Runs for one pod.
 #[derive(Debug)]
@@ -18,6 +22,7 @@ pub(super) struct Trial<'a> {
     options: &'a Options,
     key: ObjectKey,
     runs: usize,
+    races: usize,
 }
 
 /// What a run said.
@@ -33,7 +38,12 @@ pub(super) enum Verdict {
 
 impl<'a> Trial<'a> {
     pub(super) fn new(options: &'a Options, key: ObjectKey) -> Self {
-        Self { options, key, runs: 0 }
+        Self {
+            options,
+            key,
+            runs: 0,
+            races: 0,
+        }
     }
 
     pub(super) fn key(&self) -> &ObjectKey {
@@ -53,13 +63,46 @@ impl<'a> Trial<'a> {
         let mut run = Run::new(&problem);
         let left = run.solve();
         let plan = finish::plan(&mut run, &left);
-        let is_unplaced = plan.unplaced.iter().any(|it| it.pod.metadata.key() == self.key);
-        if !is_unplaced {
+        if self.is_placed(&plan) {
+            return Verdict::Placed(plan);
+        }
+        if let Some(plan) = self.race(&problem) {
             return Verdict::Placed(plan);
         }
         let pod = pod as u32;
         let refused = refusal::refused(&mut run, pod, problem.intake.pods[pod as usize]);
         Verdict::Blocked(Funnels::new(&mut run, pod, &refused).all())
+    }
+
+    /// The plan that wins the race, whether it places the pod or not.
+    pub(super) fn cheapest(&mut self, snapshot: &Snapshot) -> Option<Plan> {
+        if self.options.packing != Packing::Cheapest || self.races == MOST_RACES {
+            return None;
+        }
+        self.races += 1;
+        let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, self.options));
+        let problem = Problem::new(snapshot, demand, supply, self.options);
+        Some(portfolio::best(&problem).0)
+    }
+
+    /// A plan of ours that places the pod within limits where upstream's does not.
+    fn race(&mut self, problem: &Problem) -> Option<Plan> {
+        let mut pools = problem.snapshot.objects().node_pools.iter();
+        let is_limited = pools.any(|pool| !pool.spec.limits.is_empty());
+        if self.options.packing != Packing::Cheapest
+            || !is_limited
+            || problem.pods.len() < 2
+            || self.races == MOST_RACES
+        {
+            return None;
+        }
+        self.races += 1;
+        let (plan, _) = portfolio::best(problem);
+        self.is_placed(&plan).then_some(plan)
+    }
+
+    fn is_placed(&self, plan: &Plan) -> bool {
+        plan.unplaced.iter().all(|it| it.pod.metadata.key() != self.key)
     }
 
     /// The node a plan launches for the pod, if it is a new one.

@@ -42,9 +42,10 @@ impl Sale {
         sale
     }
 
-    /// What any plan may buy.
+    /// What any plan may buy. A claim counts in the limits as the largest machine it may become, so none that is larger
+    /// than what is left of them is ever bought.
     pub(super) fn of_everything(run: &Run<'_>) -> Self {
-        let rows = |template: usize| Some(run.problem.templates[template].rows.clone());
+        let rows = |template: usize| run.limits[template].open().ok().cloned();
         let mut sale = Self::new(run, rows, |_| true);
         sale.pools = run.problem.templates.iter().map(|_| Pool::default()).collect();
         sale
