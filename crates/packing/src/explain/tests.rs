@@ -304,14 +304,14 @@ fn a_limit_that_other_pods_use_up_crowds_the_pod_out() {
     let explanation = check(
         Case::new(objects),
         &[("offered", 3), ("available", 3), ("limit cpu", 0)],
-        "NodePool p: raise limits.cpu from 9 to 24",
+        "NodePool p: raise limits.cpu from 9 to 16",
     );
     assert!(explanation.is_crowded_out);
 }
 
 #[test]
 fn a_limit_is_raised_no_further_than_the_cheapest_plan_needs() {
-    // Upstream counts each of two claims as the largest type there is, of 16 cores: that would be 32.
+    // Upstream counts each of three claims as the largest type there is, of 16 cores: that would be 48.
     let named = |name: &str| {
         let mut pod = pod(json!({ "containers": asking("1"), "affinity": { "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [{
@@ -326,7 +326,14 @@ fn a_limit_is_raised_no_further_than_the_cheapest_plan_needs() {
         named("b"),
         named("x"),
     ];
-    let explanation = Case::new(objects).explained();
+    let mut case = Case::new(objects);
+    for (at, price) in ["2", "8", "16"].into_iter().enumerate() {
+        let offerings = case.file["instanceTypes"][at]["offerings"].as_array_mut().unwrap();
+        offerings
+            .iter_mut()
+            .for_each(|offering| offering["price"] = price.into());
+    }
+    let explanation = case.explained();
     assert_eq!(first_fix(&explanation), ["NodePool p: raise limits.cpu from 3 to 6"]);
     let limits = explanation.fixes.iter().flat_map(|fix| &fix.changes);
     assert_eq!(limits.filter(|change| change.path == "spec.limits.cpu").count(), 1);
