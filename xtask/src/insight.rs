@@ -143,7 +143,8 @@ pub(crate) fn run(task: &Insight) -> Result<ExitCode> {
 
 fn built() -> Result<PathBuf> {
     run::run(run::cargo().args(["build", "--profile", "measure", "--quiet", "--package", "dovetail"]))?;
-    Ok(run::root().join("target/measure/dovetail"))
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
+    Ok(target.join("measure/dovetail"))
 }
 
 /// The dump, written unless it is there from the last time; and what to ask about in it.

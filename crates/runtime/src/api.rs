@@ -236,7 +236,7 @@ impl Api {
         content_type: &str,
     ) -> Result<T, ApiError> {
         let bytes = self.call(method.clone(), path, body, content_type).await?;
-        serde_json::from_slice(&bytes).map_err(|error| ApiError::unreadable(&method, path, "the answer", &error))
+        T::read(&bytes).map_err(|error| ApiError::unreadable(&method, path, "the answer", &error))
     }
 }
 

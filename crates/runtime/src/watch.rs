@@ -106,7 +106,7 @@ const MISSING: Duration = Duration::from_secs(30);
 const DOUBTED: Duration = Duration::from_secs(5);
 
 /// Follows a kind until the future is dropped.
-pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>) -> Belief) {
+pub async fn follow<T>(api: &Api, watched: Watched<T>, see: impl FnMut(Observed<T>) -> Belief + Send + Sync) {
     follow_some(api, watched, &Selection::default(), see).await;
 }
 
@@ -115,50 +115,111 @@ pub async fn follow_some<T>(
     api: &Api,
     watched: Watched<T>,
     selection: &Selection,
-    mut see: impl FnMut(Observed<T>) -> Belief,
+    see: impl FnMut(Observed<T>) -> Belief + Send + Sync,
 ) {
+    let path = selection.path(&watched.resource);
+    let mut reader = Reader { watched, see };
     let mut follower = Follower {
         api,
-        path: selection.path(&watched.resource),
-        watched,
+        path,
+        reader: &mut reader,
         troubles: Troubles::new(api.random().clone()),
     };
-    let mut missing = false;
-    loop {
-        let error = match follower.list(&mut see).await {
-            Ok((_, Belief::Doubted)) => {
-                sleep(DOUBTED).await;
-                continue;
-            }
-            Ok((version, Belief::Taken)) => {
-                missing = false;
-                follower.watch(version, &mut see).await
-            }
-            Err(error) => error,
-        };
-        if error.is_missing_kind() {
-            if !missing {
-                see(Observed::Failed(error));
-            }
-            missing = true;
-            sleep(MISSING).await;
-            continue;
-        }
-        // Forgotten versions are ordinary; they become a trouble when they are all we get.
-        let pause = follower.troubles.pause(&error);
-        if !error.is_expired() {
-            see(Observed::Failed(error));
-        }
-        sleep(pause).await;
+    follower.follow().await;
+}
+
+/// Who is shown what a watch sees, whatever the kind: the watch itself is compiled once and not for every kind.
+trait Onlooker: Send + Sync {
+    fn listing(&mut self);
+    /// Shows an object that is there; returns who it is.
+    fn applied(&mut self, json: &str) -> serde_json::Result<ObjectKey>;
+    fn deleted(&mut self, json: &str) -> serde_json::Result<()>;
+    fn listed(&mut self, named: BTreeSet<ObjectKey>, version: &str) -> Belief;
+    fn failed(&mut self, error: ApiError);
+}
+
+/// Reads objects of a kind, and shows them.
+struct Reader<T, See> {
+    watched: Watched<T>,
+    see: See,
+}
+
+impl<T, See: FnMut(Observed<T>) -> Belief + Send + Sync> Onlooker for Reader<T, See> {
+    fn listing(&mut self) {
+        (self.see)(Observed::Listing);
+    }
+
+    fn applied(&mut self, json: &str) -> serde_json::Result<ObjectKey> {
+        let object = (self.watched.read)(json.as_bytes())?;
+        let key = (self.watched.key)(&object);
+        (self.see)(Observed::Applied(object));
+        Ok(key)
+    }
+
+    fn deleted(&mut self, json: &str) -> serde_json::Result<()> {
+        let object = (self.watched.read)(json.as_bytes())?;
+        (self.see)(Observed::Deleted(object));
+        Ok(())
+    }
+
+    fn listed(&mut self, named: BTreeSet<ObjectKey>, version: &str) -> Belief {
+        let version = version.into();
+        (self.see)(Observed::Listed { named, version })
+    }
+
+    fn failed(&mut self, error: ApiError) {
+        (self.see)(Observed::Failed(error));
     }
 }
 
 /// A kind that is being followed.
-struct Follower<'a, T> {
+struct Follower<'a> {
     api: &'a Api,
     path: String,
-    watched: Watched<T>,
+    reader: &'a mut dyn Onlooker,
     troubles: Troubles,
+}
+
+impl Follower<'_> {
+    async fn follow(&mut self) {
+        let mut missing = false;
+        loop {
+            let error = match self.list().await {
+                Ok((_, Belief::Doubted)) => {
+                    sleep(DOUBTED).await;
+                    continue;
+                }
+                Ok((version, Belief::Taken)) => {
+                    missing = false;
+                    self.watch(version).await
+                }
+                Err(error) => error,
+            };
+            if error.is_missing_kind() {
+                if !missing {
+                    self.reader.failed(error);
+                }
+                missing = true;
+                sleep(MISSING).await;
+                continue;
+            }
+            // Forgotten versions are ordinary; they become a trouble when they are all we get.
+            let pause = self.troubles.pause(&error);
+            if !error.is_expired() {
+                self.reader.failed(error);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// An object that cannot be read is left out, and named so that somebody can repair it.
+    fn unreadable(&self, key: &ObjectKey, error: &serde_json::Error) -> ApiError {
+        ApiError::unreadable(&http::Method::GET, &self.path, &format!("the object {key}"), error)
+    }
+
+    fn fault(&self, message: String) -> ApiError {
+        ApiError::transport(&http::Method::GET, &self.path, message)
+    }
 }
 
 /// What went wrong since something last went well, and how long to wait therefore.
@@ -211,17 +272,6 @@ struct Named {
 impl Named {
     fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
-    }
-}
-
-impl<T> Follower<'_, T> {
-    /// An object that cannot be read is left out, and named so that somebody can repair it.
-    fn unreadable(&self, key: &ObjectKey, error: &serde_json::Error) -> ApiError {
-        ApiError::unreadable(&http::Method::GET, &self.path, &format!("the object {key}"), error)
-    }
-
-    fn fault(&self, message: String) -> ApiError {
-        ApiError::transport(&http::Method::GET, &self.path, message)
     }
 }
 

@@ -48,7 +48,7 @@ impl State {
     /// To be called before the server is asked, because what the list does not know although we did by then shows that
     /// the server is behind.
     pub fn begin_list<T: Tracked>(&mut self, now: Timestamp) {
-        T::store_mut(self).begin_list();
+        T::begin_list(self);
         self.waits.begin(T::TRACKED, now);
     }
 

@@ -79,7 +79,7 @@ macro_rules! tracked_kinds {
 }
 pub(crate) use tracked_kinds;
 
-/// A kind that the state tracks.
+/// A kind that the state tracks. What is done with its objects is compiled here, once, and not by everybody who asks.
 pub trait Tracked: Object {
     /// Which kind it is.
     const TRACKED: Kind;
@@ -87,11 +87,20 @@ pub trait Tracked: Object {
     /// Its objects.
     fn store(state: &State) -> &Store<Self>;
 
-    /// Its objects, to be changed.
-    fn store_mut(state: &mut State) -> &mut Store<Self>;
+    /// The object of a key.
+    fn find<'s>(state: &'s State, key: &ObjectKey) -> Option<&'s Arc<Self>>;
 
-    /// A change of one of its objects.
-    fn change(transition: Transition<Self>) -> Change;
+    /// Takes in a version of an object.
+    fn take_in(state: &mut State, object: Self) -> Option<Change>;
+
+    /// Takes an object out.
+    fn take_out(state: &mut State, last: &Self) -> Option<Change>;
+
+    /// Begins a list.
+    fn begin_list(state: &mut State);
+
+    /// Ends a list.
+    fn end_list(state: &mut State, named: &BTreeSet<ObjectKey>, version: &ResourceVersion) -> Vec<Change>;
 }
 
 macro_rules! state {
@@ -128,12 +137,25 @@ macro_rules! state {
                 &state.$field
             }
 
-            fn store_mut(state: &mut State) -> &mut Store<Self> {
-                &mut state.$field
+            fn find<'s>(state: &'s State, key: &ObjectKey) -> Option<&'s Arc<Self>> {
+                state.$field.get(key)
             }
 
-            fn change(transition: Transition<Self>) -> Change {
-                Change::$kind(transition)
+            fn take_in(state: &mut State, object: Self) -> Option<Change> {
+                state.$field.apply(object).map(Change::$kind)
+            }
+
+            fn take_out(state: &mut State, last: &Self) -> Option<Change> {
+                state.$field.delete(last).map(Change::$kind)
+            }
+
+            fn begin_list(state: &mut State) {
+                state.$field.begin_list();
+            }
+
+            fn end_list(state: &mut State, named: &BTreeSet<ObjectKey>, version: &ResourceVersion) -> Vec<Change> {
+                let transitions = state.$field.end_list(named, version);
+                transitions.into_iter().map(Change::$kind).collect()
             }
         })*
 
@@ -197,14 +219,14 @@ impl State {
 
     /// Takes in a version of an object, from a watch or from the answer to our own write.
     pub fn apply<T: Tracked>(&mut self, object: T) -> Option<Change> {
-        let change = T::store_mut(self).apply(object).map(T::change)?;
+        let change = T::take_in(self, object)?;
         self.follow(&change);
         Some(change)
     }
 
     /// Takes an object out; `last` is its last version.
     pub fn delete<T: Tracked>(&mut self, last: &T) -> Option<Change> {
-        let change = T::store_mut(self).delete(last).map(T::change)?;
+        let change = T::take_out(self, last)?;
         self.follow(&change);
         Some(change)
     }
@@ -212,8 +234,7 @@ impl State {
     /// Ends a list taken at a version: objects that it did not name are gone.
     pub fn end_list<T: Tracked>(&mut self, named: &BTreeSet<ObjectKey>, version: &ResourceVersion) -> Vec<Change> {
         self.waits.end(T::TRACKED);
-        let transitions = T::store_mut(self).end_list(named, version);
-        let changes: Vec<_> = transitions.into_iter().map(T::change).collect();
+        let changes = T::end_list(self, named, version);
         for change in &changes {
             self.follow(change);
         }
@@ -238,7 +259,7 @@ impl State {
 
     /// The object of a key.
     pub fn get<T: Tracked>(&self, key: &ObjectKey) -> Option<&Arc<T>> {
-        T::store(self).get(key)
+        T::find(self, key)
     }
 
     /// What the cloud offers, from now on.

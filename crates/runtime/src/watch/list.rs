@@ -7,7 +7,7 @@ use model::object::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Belief, Follower, Metadata, Named, Observed, escaped};
+use super::{Belief, Follower, Metadata, Named, escaped};
 use crate::ApiError;
 
 const PAGE: usize = 500;
@@ -20,14 +20,11 @@ struct Page<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-impl<T> Follower<'_, T> {
+impl Follower<'_> {
     /// Shows every object and then the list; returns its version and what is made of it. A list whose pages expired half-way has named nothing:
     /// the next one begins at the beginning.
-    pub(super) async fn list(
-        &mut self,
-        see: &mut impl FnMut(Observed<T>) -> Belief,
-    ) -> Result<(String, Belief), ApiError> {
-        see(Observed::Listing);
+    pub(super) async fn list(&mut self) -> Result<(String, Belief), ApiError> {
+        self.reader.listing();
         let mut named = BTreeSet::new();
         let mut rest = String::new();
         loop {
@@ -36,15 +33,12 @@ impl<T> Follower<'_, T> {
             let page: Page<'_> = serde_json::from_slice(&bytes)
                 .map_err(|error| ApiError::unreadable(&Method::GET, &path, "the list", &error))?;
             for item in page.items.unwrap_or_default() {
-                named.insert(self.show(item.get(), see));
+                named.insert(self.show(item.get()));
             }
             rest = page.metadata.r#continue;
             if rest.is_empty() {
                 let version = page.metadata.resource_version;
-                let belief = see(Observed::Listed {
-                    named,
-                    version: version.as_str().into(),
-                });
+                let belief = self.reader.listed(named, &version);
                 return Ok((version, belief));
             }
         }
@@ -60,18 +54,12 @@ impl<T> Follower<'_, T> {
     }
 
     /// Shows one object; who cannot be read is there nevertheless.
-    fn show(&mut self, json: &str, see: &mut impl FnMut(Observed<T>) -> Belief) -> ObjectKey {
-        match (self.watched.read)(json.as_bytes()) {
-            Ok(object) => {
-                let key = (self.watched.key)(&object);
-                see(Observed::Applied(object));
-                key
-            }
-            Err(error) => {
-                let key = serde_json::from_str::<Named>(json).map_or(ObjectKey::new("", ""), |named| named.key());
-                see(Observed::Failed(self.unreadable(&key, &error)));
-                key
-            }
-        }
+    fn show(&mut self, json: &str) -> ObjectKey {
+        self.reader.applied(json).unwrap_or_else(|error| {
+            let key = serde_json::from_str::<Named>(json).map_or(ObjectKey::new("", ""), |named| named.key());
+            let unreadable = self.unreadable(&key, &error);
+            self.reader.failed(unreadable);
+            key
+        })
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Belief, Follower, Named, Observed, lines::Lines};
+use super::{Follower, Named, lines::Lines};
 use crate::{ApiError, api::with_causes};
 
 /// The server ends a watch after this long, or up to a minute earlier so that not all end at once.
@@ -35,13 +35,13 @@ struct Code {
     code: u16,
 }
 
-impl<T> Follower<'_, T> {
+impl Follower<'_> {
     /// Watches until the server no longer knows the version we have seen, or the kind.
-    pub(super) async fn watch(&mut self, mut version: String, see: &mut impl FnMut(Observed<T>) -> Belief) -> ApiError {
+    pub(super) async fn watch(&mut self, mut version: String) -> ApiError {
         let mut is_sure = true;
         loop {
             let began = Instant::now();
-            let ended = self.resume(&mut version, is_sure, see).await;
+            let ended = self.resume(&mut version, is_sure).await;
             if began.elapsed() >= STEADY {
                 self.troubles.over();
             }
@@ -55,34 +55,25 @@ impl<T> Follower<'_, T> {
                 return error;
             }
             let pause = self.troubles.pause(&error);
-            see(Observed::Failed(error));
+            self.reader.failed(error);
             sleep(pause).await;
         }
     }
 
     /// One connection. A server answers a version it has not reached with silence: so it is when its store was set back to a
     /// backup. After a watch that did not end as it should, or said nothing, it is therefore asked how far it is.
-    async fn resume(
-        &mut self,
-        version: &mut String,
-        is_sure: bool,
-        see: &mut impl FnMut(Observed<T>) -> Belief,
-    ) -> Result<Ended, ApiError> {
+    async fn resume(&mut self, version: &mut String, is_sure: bool) -> Result<Ended, ApiError> {
         if !is_sure {
             let reached = self.reached().await?;
             if is_before(&reached, version) {
                 return Err(ApiError::set_back(&Method::GET, &self.path, &reached, version));
             }
         }
-        self.connection(version, see).await
+        self.connection(version).await
     }
 
     /// One connection, until the server ends it.
-    async fn connection(
-        &mut self,
-        version: &mut String,
-        see: &mut impl FnMut(Observed<T>) -> Belief,
-    ) -> Result<Ended, ApiError> {
+    async fn connection(&mut self, version: &mut String) -> Result<Ended, ApiError> {
         let seconds = WATCH.as_secs() - self.api.random().next() % SPREAD;
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",
@@ -105,7 +96,7 @@ impl<T> Follower<'_, T> {
                 .take_in(&data)
                 .map_err(|_| self.fault("the watch sent a line without an end".to_owned()))?;
             while let Some(line) = lines.next() {
-                if self.take_in(&line, version, see)? == Line::Bookmark {
+                if self.take_in(&line, version)? == Line::Bookmark {
                     patience = SILENCE_AFTER_BOOKMARK;
                 }
                 has_spoken = true;
@@ -115,12 +106,7 @@ impl<T> Follower<'_, T> {
     }
 
     /// Takes in one line, and moves the version on to it.
-    fn take_in(
-        &mut self,
-        line: &[u8],
-        version: &mut String,
-        see: &mut impl FnMut(Observed<T>) -> Belief,
-    ) -> Result<Line, ApiError> {
+    fn take_in(&mut self, line: &[u8], version: &mut String) -> Result<Line, ApiError> {
         let unreadable = |error| ApiError::unreadable(&Method::GET, &self.path, "a line of the watch", &error);
         let event: Event<'_> = serde_json::from_slice(line).map_err(unreadable)?;
         let json = event.object.get();
@@ -133,11 +119,14 @@ impl<T> Follower<'_, T> {
         let kind = if event.r#type == "BOOKMARK" {
             Line::Bookmark
         } else {
-            see(match (self.watched.read)(json.as_bytes()) {
-                Ok(object) if event.r#type == "DELETED" => Observed::Deleted(object),
-                Ok(object) => Observed::Applied(object),
-                Err(error) => Observed::Failed(self.unreadable(&named.key(), &error)),
-            });
+            let shown = match event.r#type {
+                "DELETED" => self.reader.deleted(json),
+                _ => self.reader.applied(json).map(drop),
+            };
+            if let Err(error) = shown {
+                let unreadable = self.unreadable(&named.key(), &error);
+                self.reader.failed(unreadable);
+            }
             Line::Change
         };
         *version = named.metadata.resource_version;
