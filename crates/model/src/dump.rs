@@ -3,6 +3,7 @@
 //! Everything is read before anything is judged, so one run shows every fault. By default a fault fails the reading;
 //! [`Mode::Lenient`] leaves the faulty objects out and reports them.
 
+mod blocks;
 mod document;
 mod fault;
 mod item;

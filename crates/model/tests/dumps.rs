@@ -622,6 +622,46 @@ fn a_long_list_is_read_at_once_and_gives_what_its_objects_give_one_by_one() {
     }
 }
 
+/// Large files are read block by block; one object of this one is larger than two blocks.
+#[test]
+fn a_long_list_in_a_file_gives_what_it_gives_from_a_stream() {
+    let mut items = long_list();
+    items[4_000]["metadata"]["annotations"] = json!({ "large": "x".repeat(9 << 20) });
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("long-list.json");
+    let texts = [printed(&listed("List", &items)), listed("List", &items).to_string()];
+    for (text, name) in texts.iter().zip(["indented", "compact"]) {
+        std::fs::write(&path, text).unwrap();
+        let options = Options {
+            mode: Mode::Strict,
+            taken_at: TAKEN_AT,
+        };
+        let (from_file, file) = dump::read([Source::Path(path.clone())], options).unwrap();
+        let (expected, stream) = read(text, Mode::Strict).unwrap();
+        assert!(from_file.objects() == expected.objects(), "{name}");
+        let told = |report: &dump::Report| (report.sources, report.objects, report.skipped.clone());
+        assert_eq!(told(&file), told(&stream), "{name}");
+        assert!(file.objects > 5_000);
+    }
+}
+
+#[test]
+fn a_broken_list_in_a_file_is_told_with_its_place() {
+    let mut items = long_list();
+    items[4_711]["spec"]["priority"] = json!("high");
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-list.json");
+    std::fs::write(&path, printed(&listed("List", &items))).unwrap();
+    let options = Options {
+        mode: Mode::Strict,
+        taken_at: TAKEN_AT,
+    };
+    let faults = dump::read([Source::Path(path)], options).unwrap_err().0;
+    let places: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.place.item, fault.field.as_str()))
+        .collect();
+    assert_eq!(places, [(Some(4_712), "spec.priority")]);
+}
+
 #[test]
 fn a_fault_in_a_long_list_is_told_with_its_place_and_the_rest_is_read() {
     let mut items = long_list();

@@ -94,6 +94,12 @@ impl Warm {
         Prepared::of(snapshot, problem)
     }
 
+    /// The pods of a snapshot and what there is for them, as numbers.
+    pub(crate) fn problem_of(&mut self, snapshot: &Snapshot, options: &Options) -> Problem {
+        let supply = self.supply(snapshot, options);
+        self.problem(snapshot, supply, options).0
+    }
+
     fn problem(&mut self, snapshot: &Snapshot, supply: Supply, options: &Options) -> (Problem, Vec<Unplaced>) {
         let mut demand = Demand::of(snapshot);
         let ignored = std::mem::take(&mut demand.ignored);

@@ -16,11 +16,11 @@ use super::item::{Item, Items, Worker};
 use crate::snapshot::{Draft, TypeMeta};
 
 /// Shorter texts are read by one thread as fast.
-const LONG: usize = 1 << 20;
+pub(super) const LONG: usize = 1 << 20;
 /// Bytes of a piece: enough to be worth taking, few enough for its copy to stay near the processor.
-const PIECE: usize = 4 << 20;
+pub(super) const PIECE: usize = 4 << 20;
 /// The list begins somewhere here; before it stand a kind, a version and perhaps where to read on.
-const HEAD: usize = 8 << 10;
+pub(super) const HEAD: usize = 8 << 10;
 
 /// What was read of a text.
 #[derive(Debug, Default)]
@@ -33,10 +33,20 @@ pub(super) struct Read {
 /// What is around the objects of a list.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Frame {
+pub(super) struct Frame {
     api_version: String,
     kind: String,
     items: Vec<serde::de::IgnoredAny>,
+}
+
+impl Frame {
+    /// What the list says its objects are, if it does; none when it is no list.
+    #[expect(clippy::option_option, reason = "no list, and a list of anything")]
+    pub(super) fn list(&self) -> Option<Option<TypeMeta<'_>>> {
+        let kind = self.kind.strip_suffix("List").filter(|_| self.items.is_empty())?;
+        let api_version = &self.api_version;
+        Some((!kind.is_empty()).then_some(TypeMeta { api_version, kind }))
+    }
 }
 
 /// The objects of a JSON list; none when it is short, or no list, or anything is wrong with it.
@@ -46,16 +56,12 @@ pub(super) fn json(text: &str) -> Option<Read> {
     }
     let (open, close) = (opening(text)?, text.rfind(']')?);
     let frame: Frame = serde_json::from_slice([text.get(..open)?, text.get(close..)?].concat().as_bytes()).ok()?;
-    let kind = frame.kind.strip_suffix("List").filter(|_| frame.items.is_empty())?;
-    let list = (!kind.is_empty()).then_some(TypeMeta {
-        api_version: &frame.api_version,
-        kind,
-    });
+    let list = frame.list()?;
     let pieces = cut(text.get(open..close)?)?;
-    at_once(&pieces, |worker, piece, copy| {
+    at_once(pieces.len(), |worker, at, copy: &mut String| {
         copy.clear();
         copy.push('[');
-        copy.push_str(piece);
+        copy.push_str(pieces[at]);
         copy.push(']');
         let mut json = serde_json::Deserializer::from_slice(copy.as_bytes());
         Items { worker, list }.deserialize(&mut json)?;
@@ -83,8 +89,8 @@ pub(super) fn yaml(text: &str, read: impl Fn(&str) -> Option<serde_json::Value> 
     }
     pieces.push(body);
     let unusual = || <serde_json::Error as serde::de::Error>::custom("unusual");
-    at_once(&pieces, |worker, piece, copy| {
-        for item in dashes(piece) {
+    at_once(pieces.len(), |worker, at, copy: &mut String| {
+        for item in dashes(pieces[at]) {
             copy.clear();
             copy.push(' ');
             copy.push_str(item.get(1..).ok_or_else(unusual)?);
@@ -135,7 +141,7 @@ fn yaml_items(
 }
 
 /// The offset behind the bracket that opens the items.
-fn opening(text: &str) -> Option<usize> {
+pub(super) fn opening(text: &str) -> Option<usize> {
     const KEY: &str = "\"items\"";
     let mut most = HEAD.min(text.len());
     while !text.is_char_boundary(most) {
@@ -172,7 +178,7 @@ fn cut(body: &str) -> Option<Vec<&str>> {
 }
 
 /// Where an item ends and the next begins, both at the same indentation.
-fn between(bytes: &[u8], from: usize, indent: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn between(bytes: &[u8], from: usize, indent: &[u8]) -> Option<(usize, usize)> {
     let mut at = from;
     loop {
         at += bytes.get(at..)?.iter().position(|byte| *byte == b'\n')?;
@@ -231,25 +237,24 @@ impl Scan {
     }
 }
 
-/// Reads all pieces, on as many threads as there are processors; the order of what was read is that of the pieces.
-fn at_once(
-    pieces: &[&str],
-    read: impl Fn(&mut Worker, &str, &mut String) -> serde_json::Result<()> + Sync,
+/// Reads so many pieces, on as many threads as there are processors, each with a buffer of its own; the order of what was
+/// read is that of the pieces.
+pub(super) fn at_once<Buffer: Default>(
+    pieces: usize,
+    read: impl Fn(&mut Worker, usize, &mut Buffer) -> serde_json::Result<()> + Sync,
 ) -> Option<Read> {
-    let threads = thread::available_parallelism()
-        .map_or(1, NonZero::get)
-        .min(pieces.len());
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(pieces);
     let next = AtomicUsize::new(0);
     let work = || {
-        let (mut worker, mut copy, mut done) = (Worker::default(), String::new(), Vec::new());
+        let (mut worker, mut buffer, mut done) = (Worker::default(), Buffer::default(), Vec::new());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(piece) = pieces.get(at) else {
+            if at >= pieces {
                 return Some((done, worker));
-            };
-            if read(&mut worker, piece, &mut copy).is_err() {
+            }
+            if read(&mut worker, at, &mut buffer).is_err() {
                 // The others need not go on.
-                next.store(pieces.len(), Ordering::Relaxed);
+                next.store(pieces, Ordering::Relaxed);
                 return None;
             }
             done.push((at, std::mem::take(&mut worker.draft)));

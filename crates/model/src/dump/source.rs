@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    document,
+    blocks, document,
     fault::{Fault, Place},
     parse::Reading,
     tar,
@@ -77,6 +77,10 @@ fn is_dump(path: &Path) -> bool {
 }
 
 fn open_file(path: &Path, reading: &mut Reading) {
+    if let Some(read) = blocks::json(path) {
+        reading.report.sources += 1;
+        return reading.take(read);
+    }
     let name = path.display().to_string();
     match fs::File::open(path) {
         Ok(file) => take(&name, file, reading),

@@ -164,6 +164,7 @@ impl<'a> Search<'a> {
         let mut verdict = self.trial.run(&snapshot);
         if let Verdict::Placed(alone) = &mut verdict
             && self.is_alone
+            && !self.is_settled(&snapshot, alone)
         {
             // The others may leave it no room; what its node costs without them is what the change costs.
             let alone = std::mem::take(alone);
@@ -193,6 +194,31 @@ impl<'a> Search<'a> {
             }
             Verdict::Spent => None,
         }
+    }
+
+    /// Whether the place that a plan has for the pod alone is its own, whatever the other pods do: a node to be launched,
+    /// where no limit, reservation or rule about other pods is in the way.
+    fn is_settled(&self, snapshot: &Snapshot, plan: &Plan) -> bool {
+        let Some(claim) = self.trial.claim(plan) else {
+            return false;
+        };
+        let is_limited = |pool: &NodePool| !pool.spec.limits.is_empty();
+        let launch = claim
+            .cheapest
+            .as_ref()
+            .and_then(|launch| launch.capacity_type.as_deref());
+        let is_reserved = launch == Some(api::labels::CAPACITY_TYPE_RESERVED);
+        let depends = |pod: &Pod| {
+            let affinity = pod.spec.affinity.as_ref();
+            let has_rules = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
+            has_rules || !pod.spec.topology_spread_constraints.is_empty() || !pod.spec.resource_claims.is_empty()
+        };
+        !is_reserved
+            && snapshot
+                .node_pool(&claim.node_pool)
+                .is_some_and(|pool| !is_limited(pool))
+            && snapshot.settings().default_constraints.is_empty()
+            && !self.snapshot.provisionable_pods().any(|pod| depends(pod))
     }
 
     fn fix(&self, candidates: &[Candidate], plan: &Plan) -> Fix {

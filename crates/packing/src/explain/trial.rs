@@ -7,9 +7,7 @@ use model::{
 };
 
 use super::{PoolFunnel, funnel::Funnels};
-use crate::{
-    Options, demand::Demand, finish, options::Packing, portfolio, problem::Problem, refusal, run::Run, supply::Supply,
-};
+use crate::{Options, Warm, finish, options::Packing, portfolio, problem::Problem, refusal, run::Run};
 
 /// How many runs the search for one pod's fixes may take.
 const MOST_RUNS: usize = 20;
@@ -23,6 +21,8 @@ pub(super) struct Trial<'a> {
     key: ObjectKey,
     runs: usize,
     races: usize,
+    /// Changes leave the catalogue as it is, so it is read once.
+    warm: Warm,
 }
 
 /// What a run said.
@@ -43,6 +43,7 @@ impl<'a> Trial<'a> {
             key,
             runs: 0,
             races: 0,
+            warm: Warm::default(),
         }
     }
 
@@ -55,8 +56,7 @@ impl<'a> Trial<'a> {
             return Verdict::Spent;
         }
         self.runs += 1;
-        let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, self.options));
-        let problem = Problem::new(snapshot, demand, supply, self.options);
+        let problem = self.warm.problem_of(snapshot, self.options);
         let Some(pod) = problem.pods.iter().position(|it| it.pod.metadata.key() == self.key) else {
             return Verdict::Blocked(Vec::new());
         };
@@ -80,8 +80,7 @@ impl<'a> Trial<'a> {
             return None;
         }
         self.races += 1;
-        let (demand, supply) = (Demand::of(snapshot), Supply::of(snapshot, self.options));
-        let problem = Problem::new(snapshot, demand, supply, self.options);
+        let problem = self.warm.problem_of(snapshot, self.options);
         Some(portfolio::best(&problem).0)
     }
 
