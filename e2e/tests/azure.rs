@@ -157,7 +157,7 @@ fn shortage(world: &World) -> Result<()> {
     world.azure.stock(vec![none]);
     apply_spread(client, "second", 1)?;
     await_ready(client, "second", 1)?;
-    await_event(client, "InsufficientCapacityError", "SkuNotAvailable")?;
+    await_event(client, "SKUNotAvailable", "SkuNotAvailable")?;
     let machines = world.await_one_machine_per_claim()?;
     let bought: Vec<&VmState> = machines.iter().filter(|it| it.capacity == "on-demand").collect();
     ensure!(machines.len() == 2 && bought.len() == 1, "{machines:?}");
@@ -183,7 +183,7 @@ fn quota(world: &World) -> Result<()> {
     apply_spread(client, "web", 1)?;
     await_ready(client, "web", 1)?;
     let words = format!("exceeding approved {FAMILY} Cores quota");
-    let message = await_event(client, "InsufficientCapacityError", &words)?;
+    let message = await_event(client, "SubscriptionQuotaReached", &words)?;
     ensure!(
         message.contains("Current Limit: 1") && message.contains("Additional Required: 2"),
         "{message}"

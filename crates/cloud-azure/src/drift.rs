@@ -52,6 +52,10 @@ pub(crate) async fn drift(
     if claim.metadata.labels.get(NODEPOOL).is_none() {
         return Ok(None);
     }
+    if claim.status.provider_id.is_none() {
+        let name = &claim.metadata.name;
+        return Err(CloudError::Other(format!("nodeclaim {name} is missing provider ID")));
+    }
     if is_hash_other(claim, class) {
         return Ok(Some("NodeClassDrift".to_owned()));
     }

@@ -176,7 +176,8 @@ impl CloudProvider for Azure {
         let Some(reference) = &claim.spec.node_class_ref else {
             return Ok(None);
         };
-        match self.reads.node_class(&reference.name).await? {
+        let class = self.reads.node_class(&reference.name).await?;
+        match class.filter(|class| class.metadata.deletion_timestamp.is_none()) {
             Some(class) => drift(claim, &class, &self.reads).await,
             None => Ok(None),
         }

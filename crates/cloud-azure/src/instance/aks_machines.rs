@@ -12,8 +12,8 @@ use super::{
     batch::Batches,
     facts::{Machine, Origin, is_for, is_of_cluster, launched, listed},
     plan::{
-        Maker, Plan, Prepared, Wish, check_class, class_of, count_start, gives_up, in_place_hash, is_settled, plan,
-        refused, upstream_tags,
+        ASYNC, Maker, Plan, Prepared, SYNC, Wish, check_class, class_of, count_start, gives_up, in_place_hash,
+        is_settled, plan, refused, upstream_tags,
     },
 };
 use crate::{
@@ -134,7 +134,7 @@ impl AksMachines {
         let wish = wish.and_then(|machine| Wish::behind(&self.read, class, machine));
         if let Some(failure) = failed(found) {
             if let Some(wish) = &wish {
-                refused(&self.read, claim, wish, &failure, "async");
+                refused(&self.read, claim, wish, &failure, ASYNC);
             }
             self.delete_machine(&found.name).await?;
             return Err(gone(&format!("never came about, {failure}")));
@@ -163,17 +163,17 @@ impl AksMachines {
         count_start(&self.read, claim, &plan.wish);
         let found = match self.ask(claim, plan).await {
             Ok(found) => found,
-            Err(failure) => return Err(self.give_back(claim, plan, &failure, "sync").await),
+            Err(failure) => return Err(self.give_back(claim, plan, &failure, SYNC).await),
         };
         if let Some(failure) = failed(&found) {
-            return Err(self.give_back(claim, plan, &failure, "async").await);
+            return Err(self.give_back(claim, plan, &failure, ASYNC).await);
         }
         let machine = self.seen(&found)?;
         if claim.metadata.labels.get(NODEPOOL).is_some() {
             self.follow(claim, &plan.name, Some(plan.wish.clone()));
         } else if let Err(Some(failure)) = outcome(&self.read, &self.pool, &plan.name).await {
             // Nobody plans a claim without a pool anew: it waits for its machine.
-            return Err(self.give_back(claim, plan, &failure, "async").await);
+            return Err(self.give_back(claim, plan, &failure, ASYNC).await);
         }
         let origin = Origin {
             entry: Some(&plan.wish.chosen.entry),

@@ -4,7 +4,7 @@ use api::labels::CAPACITY_TYPE;
 use model::object::NodeClaim;
 use runtime::{Delete, Event, EventKind};
 
-use super::plan::{Wish, pool_of, refused};
+use super::plan::{ASYNC, Wish, pool_of, refused};
 use crate::{arm::Failure, launch::refusal::cut, reads::ReadSide};
 
 /// Messages of events are no longer than this.
@@ -26,7 +26,7 @@ pub(super) fn tell(lost: &Lost<'_>) {
         read, claim, failure, ..
     } = lost;
     if let Some(wish) = lost.wish {
-        refused(read, claim, wish, failure, "async");
+        refused(read, claim, wish, failure, ASYNC);
     }
     let message: String = cut(&failure.to_string()).chars().take(LONGEST).collect();
     tracing::error!("NodeClaim.name" = %claim.metadata.name, name = lost.name, error = message, "failed launching nodeclaim");

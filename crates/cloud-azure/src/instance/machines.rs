@@ -17,8 +17,8 @@ use super::{
     facts::{Machine, Origin, belongs, is_for, launched, listed},
     graph,
     plan::{
-        Maker, Plan, Prepared, Wish, check_class, class_of, count_start, gives_up, in_place_hash, is_settled, plan,
-        refused, types, upstream_tags,
+        ASYNC, Maker, Plan, Prepared, SYNC, Wish, check_class, class_of, count_start, gives_up, in_place_hash,
+        is_settled, plan, refused, types, upstream_tags,
     },
     watch::{Asked, Watched, watch, why_failed},
 };
@@ -141,7 +141,7 @@ impl Machines {
         if machine.has_failed() {
             let failure = why_failed(&self.read, &machine.name).await;
             if let Some(wish) = Wish::behind(&self.read, class, &machine) {
-                refused(&self.read, claim, &wish, &failure, "async");
+                refused(&self.read, claim, &wish, &failure, ASYNC);
             }
             self.delete_vm(&machine.name).await?;
             return Err(gone(&format!("never came about, {failure}")));
@@ -173,7 +173,7 @@ impl Machines {
                 if is_settled(&failure) {
                     self.clean_up(&plan.name).await;
                 }
-                return Err(refused(&self.read, claim, &plan.wish, &failure, "sync"));
+                return Err(refused(&self.read, claim, &plan.wish, &failure, SYNC));
             }
         };
         let (mut vm, operation, cse) = asked;
@@ -184,7 +184,7 @@ impl Machines {
             && let Err(failure) = self.read.arm.finish(operation.clone(), CLEANUP).await
         {
             self.clean_up(&plan.name).await;
-            return Err(refused(&self.read, claim, &plan.wish, &failure, "async"));
+            return Err(refused(&self.read, claim, &plan.wish, &failure, ASYNC));
         }
         let asked = Asked {
             operation,

@@ -212,6 +212,11 @@ pub(super) fn complete(
     })
 }
 
+/// Azure refused a launch at once.
+pub(super) const SYNC: &str = "sync";
+/// It failed after Azure had taken it on.
+pub(super) const ASYNC: &str = "async";
+
 /// What a refusal comes to, told to whom it concerns.
 pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, wish: &Wish, failure: &Failure, phase: &str) -> CloudError {
     let Wish { chosen, record, image } = wish;
@@ -229,7 +234,18 @@ pub(super) fn refused(read: &ReadSide, claim: &NodeClaim, wish: &Wish, failure: 
     for shortage in &refusal.shortages {
         read.offers.mark_unavailable(shortage);
     }
+    if !refusal.shortages.is_empty() && phase == SYNC {
+        tell_shortage(read, claim, &refusal.error);
+    }
     refusal.error
+}
+
+/// The next try may succeed within a second, and takes the condition that says why this one failed with it.
+fn tell_shortage(read: &ReadSide, claim: &NodeClaim, error: &CloudError) {
+    if let CloudError::Create { reason, message } = error {
+        read.recorder
+            .publish(Event::new(claim, EventKind::Warning, reason, message.clone()));
+    }
 }
 
 /// A launch begins.

@@ -1,9 +1,12 @@
 //! What does a refused launch mean, and what is not to be asked for again for a while?
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use api::labels::{CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE, azure::REGIONAL_ZONE};
-use cloud::{CloudError, UnavailableOffering};
+use cloud::CloudError;
 use model::snapshot::CatalogType;
 
 use super::Chosen;
@@ -59,36 +62,14 @@ pub(crate) fn refusal(failure: &Failure, chosen: &Chosen, record: &SizeRecord) -
             error: unclassified(failure, chosen),
         };
     };
-    let shortages = shortages(&class, chosen, record);
-    let named = |shortage: &Shortage| match shortage {
-        Shortage::AllSpot { reason, believed } => UnavailableOffering {
-            instance_type: None,
-            zone: None,
-            capacity_type: Some(CAPACITY_TYPE_SPOT.into()),
-            reason: (*reason).into(),
-            retry_after: Some(*believed),
-        },
-        Shortage::Offering {
-            size,
-            zone,
-            capacity_type,
-            reason,
-            believed,
-            ..
-        } => UnavailableOffering {
-            instance_type: Some(size.as_str().into()),
-            zone: Some(zone.as_str().into()),
-            capacity_type: Some(capacity_type.as_str().into()),
-            reason: reason.as_str().into(),
-            retry_after: Some(*believed),
-        },
-    };
     Refusal {
-        error: CloudError::InsufficientCapacity {
-            message: cut(&format!("{}: {} ({failure})", class.reason, class.message)),
-            offerings: shortages.iter().map(named).collect(),
+        shortages: shortages(&class, chosen, record),
+        // The same claim is tried again, with what is left for it. Azure's own words say more than ours: which limit, how
+        // much of it is used.
+        error: CloudError::Create {
+            reason: class.reason.to_owned(),
+            message: cut(&format!("{} ({failure})", class.message)),
         },
-        shortages,
     }
 }
 
@@ -208,45 +189,52 @@ fn shortages(class: &Class, chosen: &Chosen, record: &SizeRecord) -> Vec<Shortag
         }];
     }
     let is_regional = |zone: &str| zone == REGIONAL_ZONE;
-    let is_meant = |zone: &str, kind: &str| {
-        let is_here = match class.reach {
-            Reach::AllSpot | Reach::Everywhere | Reach::AllZones => true,
-            Reach::Scope | Reach::ScopeBoth => is_regional(zone) == is_regional(&chosen.zone),
-            Reach::Zone | Reach::ZoneBoth => zone == chosen.zone,
-        };
-        let are_both = matches!(class.reach, Reach::Everywhere | Reach::ScopeBoth | Reach::ZoneBoth);
-        is_here && (are_both || kind == chosen.capacity_type)
+    let is_meant = |zone: &str| match class.reach {
+        Reach::AllSpot | Reach::Everywhere | Reach::AllZones => true,
+        Reach::Scope | Reach::ScopeBoth => is_regional(zone) == is_regional(&chosen.zone),
+        Reach::Zone | Reach::ZoneBoth => zone == chosen.zone,
     };
+    let are_both = matches!(class.reach, Reach::Everywhere | Reach::ScopeBoth | Reach::ZoneBoth);
+    let places = places(&chosen.entry);
     let mut all = Vec::new();
-    for (zone, kind) in places(&chosen.entry) {
-        if is_meant(zone, kind) {
-            all.push(Shortage::Offering {
-                size: record.name.clone(),
-                family: record.quota_family.clone(),
-                vcpu: record.vcpu,
-                zone: zone.to_owned(),
-                capacity_type: kind.to_owned(),
-                reason: class.reason.to_owned(),
-                believed: class.believed,
-            });
+    for zone in places.keys().filter(|zone| is_meant(zone)) {
+        for kind in [CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT] {
+            let is_sold_as = places.get(zone).is_some_and(|kinds| kinds.contains(kind));
+            // Larger sizes of the family may be sold as what this one is not.
+            if are_both || (kind == chosen.capacity_type && is_sold_as) {
+                all.push(Shortage::Offering {
+                    size: record.name.clone(),
+                    family: record.quota_family.clone(),
+                    vcpu: record.vcpu,
+                    zone: (*zone).to_owned(),
+                    capacity_type: kind.to_owned(),
+                    reason: class.reason.to_owned(),
+                    believed: class.believed,
+                });
+            }
         }
     }
     all
 }
 
-/// Zone and capacity type of every offering.
-fn places(entry: &CatalogType) -> impl Iterator<Item = (&str, &'static str)> {
-    entry.offerings.iter().filter_map(|offering| {
+/// The zones of a size's offerings, and as which kinds of capacity it is sold there.
+fn places(entry: &CatalogType) -> BTreeMap<&str, BTreeSet<&'static str>> {
+    let mut places: BTreeMap<&str, BTreeSet<&'static str>> = BTreeMap::new();
+    for offering in &entry.offerings {
         let value = |key: &str| {
             let found = offering.requirements.iter().find(|it| it.key == key)?;
             found.values.first().map(String::as_str)
         };
-        let kind = match value(CAPACITY_TYPE)? {
+        let (Some(zone), Some(kind)) = (value(ZONE), value(CAPACITY_TYPE)) else {
+            continue;
+        };
+        let kind = match kind {
             CAPACITY_TYPE_SPOT => CAPACITY_TYPE_SPOT,
             _ => CAPACITY_TYPE_ON_DEMAND,
         };
-        Some((value(ZONE)?, kind))
-    })
+        places.entry(zone).or_default().insert(kind);
+    }
+    places
 }
 
 /// No longer than a condition's message may be.

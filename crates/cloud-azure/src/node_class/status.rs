@@ -156,7 +156,9 @@ impl Controller {
                 let message = format!(
                     "controlling identity does not have Reader role on Disk Encryption Set '{id}'. \
                      Grant the Reader role on the DiskEncryptionSet to the controlling identity. \
-                     For self-hosted installations, this is the Karpenter workload identity: {failure}"
+                     For self-hosted installations, this is the Karpenter workload identity. \
+                     For NAP, this is the AKS cluster identity. \
+                     See https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys for details: {failure}"
                 );
                 self.refuse(class, kind, "DiskEncryptionSetRBACMissing", &message);
                 Step::After(MINUTE)

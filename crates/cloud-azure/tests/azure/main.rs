@@ -6,6 +6,7 @@
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod conformance;
+mod drift;
 mod in_place;
 mod launch;
 mod memory;

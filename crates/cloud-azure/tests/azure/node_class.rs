@@ -165,14 +165,23 @@ async fn a_key_that_we_may_not_read_is_told_and_looked_at_again_in_a_minute() {
     })
     .await;
     world.create("default", json!({}));
-    world.azure.lock().disk_encryption_set_status = Some(403);
-    let class = world.settle("default").await;
-    let [status, reason, message] = condition(&class, "ValidationSucceeded");
-    assert_eq!((status, reason), ("False", "DiskEncryptionSetRBACMissing"));
-    assert!(message.starts_with("controlling identity does not have Reader role on Disk Encryption Set"));
-    assert_eq!(world.look("default").await, Ok(Some(MINUTE)));
-    world.azure.lock().disk_encryption_set_status = None;
-    let class = world.settle("default").await;
+    for status in [403, 401] {
+        world.azure.lock().disk_encryption_set_status = Some(status);
+        let class = world.settle("default").await;
+        let [state, reason, message] = condition(&class, "ValidationSucceeded");
+        assert_eq!((state, reason), ("False", "DiskEncryptionSetRBACMissing"), "{status}");
+        assert!(message.starts_with("controlling identity does not have Reader role on Disk Encryption Set"));
+        assert!(message.contains("https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys"));
+        assert_eq!(world.look("default").await, Ok(Some(MINUTE)));
+        world.azure.lock().disk_encryption_set_status = None;
+        let class = world.settle("default").await;
+        assert_eq!(condition(&class, "ValidationSucceeded")[0], "True");
+    }
+    // Anything else says nothing about permissions: what was known stays, and it is tried again.
+    world.azure.lock().disk_encryption_set_status = Some(404);
+    let error = world.look("default").await.unwrap_err();
+    assert!(error.contains("failed to validate DiskEncryptionSet"), "{error}");
+    let class = world.server.get("AKSNodeClass", "default").unwrap();
     assert_eq!(condition(&class, "ValidationSucceeded")[0], "True");
 }
 

@@ -188,13 +188,13 @@ async fn of_a_batch_only_those_fail_that_azure_names() {
     };
     let (a, b) = (zoned("a", "eastus-1"), zoned("b", "eastus-2"));
     let (one, two) = tokio::join!(world.launch(&a), world.launch(&b));
-    let CloudError::InsufficientCapacity { offerings, .. } = two.unwrap_err() else {
-        panic!("not a shortage");
-    };
+    let refused = two.unwrap_err();
     assert!(
-        offerings.iter().all(|it| it.zone.as_deref() == Some("eastus-2")),
-        "{offerings:?}"
+        matches!(&refused, CloudError::Create { reason, .. } if reason == "ZonalAllocationFailure"),
+        "{refused:?}"
     );
+    let why = |zone| world.provider.reads().offers().why(SIZE, zone, "spot");
+    assert!(why("eastus-2").is_some() && why("eastus-1").is_none());
     assert_eq!(world.azure().count(PUT_MACHINE), 1);
     world.delete(&recorded(&a, &one.unwrap())).await;
     world.judge();
@@ -240,7 +240,7 @@ async fn a_size_that_the_subscription_may_not_have_is_left_alone_everywhere() {
         world.cut(PUT_MACHINE, effect, Some(1));
         let refused = world.launch(&World::sized("a", SIZE, "spot")).await.unwrap_err();
         assert!(
-            matches!(refused, CloudError::InsufficientCapacity { .. }),
+            matches!(&refused, CloudError::Create { reason, .. } if reason == "SKUNotAvailable"),
             "{refused:?}"
         );
         for (zone, kind) in [("eastus-1", "spot"), ("eastus-3", "on-demand"), ("0", "on-demand")] {

@@ -149,16 +149,20 @@ async fn where_spot_has_run_out_at_once_the_offerings_are_named_and_the_held_int
     let out = Stock::none("*", "*", "spot", "SkuNotAvailable", When::Sync);
     world.azure().stock(vec![out]);
     let refused = world.launch(&World::sized("a", SIZE, "spot")).await.unwrap_err();
-    let CloudError::InsufficientCapacity { offerings, message } = &refused else {
+    let CloudError::Create { reason, message } = &refused else {
         panic!("{refused:?}");
     };
-    assert!(
-        offerings
-            .iter()
-            .all(|it| it.instance_type.as_ref().is_some_and(|size| size.as_str() == SIZE)),
-        "{offerings:?}"
-    );
+    assert_eq!(reason, "SKUNotAvailable");
     assert!(message.contains("SkuNotAvailable"), "{message}");
+    let why = |zone| world.provider.reads().offers().why(SIZE, zone, "spot");
+    assert!(
+        ["eastus-1", "eastus-2", "eastus-3"]
+            .iter()
+            .all(|zone| why(zone).is_some())
+    );
+    assert_eq!(why("0"), None, "without a zone it was not asked for");
+    let event = world.events.lock().await.try_recv().unwrap();
+    assert_eq!((&*event.reason, &event.message), ("SKUNotAvailable", message));
     let held = world.azure().nics();
     assert!(held[0].reserved_until.is_some(), "{held:?}");
     tokio::time::sleep(Duration::from_mins(4)).await;
@@ -174,13 +178,10 @@ async fn a_full_quota_is_told_in_words_whether_we_knew_of_it_or_azure_says_so() 
     let refused = world.launch(&World::sized("a", SIZE, "on-demand")).await.unwrap_err();
     let words = refused.to_string();
     assert!(
-        matches!(refused, CloudError::InsufficientCapacity { .. }),
+        matches!(&refused, CloudError::Create { reason, .. } if reason == "SubscriptionQuotaReached"),
         "{refused:?}"
     );
-    assert!(
-        words.contains("SubscriptionQuotaReached") && words.contains(&format!("{FAMILY} Cores quota")),
-        "{words}"
-    );
+    assert!(words.contains(&format!("{FAMILY} Cores quota")), "{words}");
     // A process that has read them does not ask.
     let other = world.another_process().await;
     other.reads().offers().read_quotas().await.unwrap();

@@ -292,12 +292,18 @@ async fn a_shortage_names_the_offering(harness: &dyn Harness) -> Verdict {
         return Ok(());
     }
     let claim = harness.claim("a");
-    let refused = harness.cloud().create(&claim, &token(&claim, 1)).await;
-    let Err(CloudError::InsufficientCapacity { offerings, .. }) = refused else {
-        return Err(format!("{refused:?}"));
-    };
-    let is_named = |it: &crate::UnavailableOffering| it.instance_type.is_some() || it.capacity_type.is_some();
-    check(offerings.iter().any(is_named), || format!("it names {offerings:?}"))
+    let version = harness.cloud().offers_version();
+    match harness.cloud().create(&claim, &token(&claim, 1)).await {
+        Err(CloudError::InsufficientCapacity { offerings, .. }) => {
+            let is_named = |it: &crate::UnavailableOffering| it.instance_type.is_some() || it.capacity_type.is_some();
+            check(offerings.iter().any(is_named), || format!("it names {offerings:?}"))
+        }
+        // The claim is tried again, so the offering must be gone from what it chooses from.
+        Err(CloudError::Create { reason, .. }) => check(harness.cloud().offers_version() != version, || {
+            format!("{reason}, and everything is on offer as before")
+        }),
+        refused => Err(format!("{refused:?}")),
+    }
 }
 
 async fn types_that_cannot_be_had_are_listed_all_the_same(harness: &dyn Harness) -> Verdict {

@@ -35,7 +35,7 @@ fn chosen(zone: &str, kind: &'static str) -> Chosen {
     }
 }
 
-/// The reason, the offerings and for how many minutes.
+/// The reason of the condition, the offerings that are marked and for how many minutes.
 fn judged(code: &str, message: &str, zone: &str, kind: &'static str) -> (String, Vec<String>, u64) {
     let failure = Failure {
         code: code.to_owned(),
@@ -44,22 +44,19 @@ fn judged(code: &str, message: &str, zone: &str, kind: &'static str) -> (String,
         ..Failure::default()
     };
     let refusal = refusal(&failure, &chosen(zone, kind), &record());
-    let CloudError::InsufficientCapacity { message, offerings } = &refusal.error else {
+    let CloudError::Create { reason, .. } = refusal.error else {
         panic!("{:?}", refusal.error);
     };
-    let named = |it: &UnavailableOffering| {
-        format!(
-            "{} {}",
-            it.zone.as_deref().unwrap_or("*"),
-            it.capacity_type.as_deref().unwrap_or("*")
-        )
+    let named = |it: &Shortage| match it {
+        Shortage::AllSpot { .. } => "* spot".to_owned(),
+        Shortage::Offering {
+            zone, capacity_type, ..
+        } => format!("{zone} {capacity_type}"),
     };
-    let minutes = offerings
-        .first()
-        .and_then(|it| it.retry_after)
-        .map_or(0, |it| it.as_secs() / 60);
-    let reason = message.split(':').next().unwrap_or_default().to_owned();
-    (reason, offerings.iter().map(named).collect(), minutes)
+    let minutes = refusal.shortages.first().map_or(0, |it| match it {
+        Shortage::AllSpot { believed, .. } | Shortage::Offering { believed, .. } => believed.as_secs() / 60,
+    });
+    (reason, refusal.shortages.iter().map(named).collect(), minutes)
 }
 
 /// Code, message, zone and kind that were asked for; reason, offerings, minutes.
@@ -92,7 +89,7 @@ fn every_class_of_the_table_marks_what_it_is_about() {
             "r-1",
             "on-demand",
             "SubscriptionQuotaReached",
-            &["r-1 on-demand", "r-2 on-demand", "0 on-demand"],
+            &["0 on-demand", "r-1 on-demand", "r-2 on-demand"],
             10,
         ),
         (
@@ -101,7 +98,7 @@ fn every_class_of_the_table_marks_what_it_is_about() {
             "0",
             "on-demand",
             "SubscriptionQuotaReached",
-            &["r-1 on-demand", "r-2 on-demand", "0 on-demand"],
+            &["0 on-demand", "r-1 on-demand", "r-2 on-demand"],
             60,
         ),
         (
@@ -194,6 +191,7 @@ fn told(code: &str, message: &str, kind: &'static str) -> String {
     let text = refusal(&failure, &chosen("r-1", kind), &record()).error.to_string();
     let text = text.replace(&format!(" ({failure})"), "");
     text.replace("insufficient capacity, ", "")
+        .replace("creating nodeclaim, ", "")
 }
 
 #[test]
@@ -201,15 +199,15 @@ fn people_read_upstreams_words_and_where_to_ask_for_more() {
     let cases = [
         (
             ("OperationNotAllowed", "LowPriorityCores", "spot"),
-            "SubscriptionQuotaReached: this subscription has reached the regional vCPU quota for spot (LowPriorityQuota). To scale beyond this limit, please review the quota increase process here: https://docs.microsoft.com/en-us/azure/azure-portal/supportability/low-priority-quota",
+            "this subscription has reached the regional vCPU quota for spot (LowPriorityQuota). To scale beyond this limit, please review the quota increase process here: https://docs.microsoft.com/en-us/azure/azure-portal/supportability/low-priority-quota",
         ),
         (
             ("OverconstrainedZonalAllocationRequest", "", "spot"),
-            "OverconstrainedZonalAllocationFailure: unable to allocate resources in the selected zone (r-1) with spot capacity type and Standard_D4s_v3 VM size. (will try a different zone, capacity type or VM size to fulfill your request)",
+            "unable to allocate resources in the selected zone (r-1) with spot capacity type and Standard_D4s_v3 VM size. (will try a different zone, capacity type or VM size to fulfill your request)",
         ),
         (
             ("OverconstrainedAllocationRequest", "", "spot"),
-            "OverconstrainedAllocationFailure: unable to allocate resources in all zones with spot capacity type and Standard_D4s_v3 VM size. (will try a different capacity type or VM size to fulfill your request)",
+            "unable to allocate resources in all zones with spot capacity type and Standard_D4s_v3 VM size. (will try a different capacity type or VM size to fulfill your request)",
         ),
         (
             (
@@ -222,15 +220,44 @@ fn people_read_upstreams_words_and_where_to_ask_for_more() {
     ];
     for ((code, message, kind), words) in cases {
         let text = told(code, message, kind);
-        assert!(text.contains(words), "{text}");
+        assert_eq!(text, words);
+    }
+}
+
+#[test]
+fn a_size_that_nobody_may_have_here_takes_its_larger_brothers_along_as_either_kind_of_capacity() {
+    let mut chosen = chosen("r-1", "on-demand");
+    let only_on_demand = |it: &model::snapshot::CatalogOffering| {
+        let mut kinds = it.requirements.iter().filter(|it| it.key == CAPACITY_TYPE);
+        kinds.any(|it| it.values == ["on-demand"])
+    };
+    Arc::make_mut(&mut chosen.entry).offerings.retain(only_on_demand);
+    for (code, expected) in [
+        ("VMSizeNotSupported", 6),
+        ("ZonalAllocationFailed", 2),
+        ("AllocationFailed", 4),
+        ("SkuNotAvailable", 2),
+    ] {
+        let refusal = refusal(&Failure::with_code(code, String::new()), &chosen, &record());
+        assert_eq!(refusal.shortages.len(), expected, "{code}: {:?}", refusal.shortages);
     }
 }
 
 #[test]
 fn a_regional_quota_gives_the_claim_up_and_marks_nothing() {
-    let message = "exceeding approved Total Regional Cores quota";
-    let (_, offerings, _) = judged("OperationNotAllowed", message, "r-1", "on-demand");
-    assert!(offerings.is_empty());
+    let failure = Failure {
+        code: "OperationNotAllowed".to_owned(),
+        message: "exceeding approved Total Regional Cores quota".to_owned(),
+        status: Some(409),
+        ..Failure::default()
+    };
+    let refusal = refusal(&failure, &chosen("r-1", "on-demand"), &record());
+    assert!(
+        matches!(&refusal.error, CloudError::InsufficientCapacity { offerings, .. } if offerings.is_empty()),
+        "{:?}",
+        refusal.error
+    );
+    assert!(refusal.shortages.is_empty());
 }
 
 #[test]
