@@ -223,14 +223,15 @@ def delete_message_batch(self):
 SQSResponse.delete_message_batch = delete_message_batch
 
 
-def listing(action, key, name, ids=None, idkey=None):
+def listing(action, key, name, ids):
     def f(self):
         maybe_fail(self, action)
         rows = control(self.current_account, self.region, name, [])
-        want = self._get_param(ids, []) if ids else []
-        if want:
-            rows = [r for r in rows if r.get(idkey) in want]
-            if not rows and action == "DescribeCapacityReservations":
+        for param, idkey in ids.items():
+            want = self._get_param(param, [])
+            if want:
+                rows = [r for r in rows if r.get(idkey) in want]
+            if want and not rows and action == "DescribeCapacityReservations":
                 raise EC2ClientError("InvalidCapacityReservationId.NotFound", "The capacity reservation does not exist")
         for flt in self._get_param("Filters", []):
             n, vals = flt["Name"], flt["Values"]
@@ -248,8 +249,8 @@ def listing(action, key, name, ids=None, idkey=None):
 
 Fleets.create_fleet = create_fleet
 EC2Response.create_fleet = create_fleet
-EC2Response.describe_capacity_reservations = listing("DescribeCapacityReservations", "CapacityReservations", "capacity-reservations", "CapacityReservationIds", "CapacityReservationId")
-EC2Response.describe_placement_groups = listing("DescribePlacementGroups", "PlacementGroups", "placement-groups", "GroupNames", "GroupName")
+EC2Response.describe_capacity_reservations = listing("DescribeCapacityReservations", "CapacityReservations", "capacity-reservations", {"CapacityReservationIds": "CapacityReservationId"})
+EC2Response.describe_placement_groups = listing("DescribePlacementGroups", "PlacementGroups", "placement-groups", {"GroupNames": "GroupName", "GroupIds": "GroupId"})
 
 for name in ("run_instances", "create_launch_template", "describe_subnets", "describe_instances", "terminate_instances",
              "create_tags", "describe_instance_types", "describe_images", "describe_launch_templates"):
@@ -310,6 +311,14 @@ def register_image(self):
 EC2Response.register_image = register_image
 
 # ---- spot prices
+PAGE = 100         # prices come in pages, so that nobody reads the first one only
+
+
+def page(rows, token):
+    at = int(token or 0)
+    return rows[at:at + PAGE], str(at + PAGE) if at + PAGE < len(rows) else None
+
+
 _orig_sph = EC2Response.describe_spot_price_history
 
 
@@ -317,10 +326,13 @@ def describe_spot_price_history(self):
     table = control(self.current_account, self.region, "spot-prices", None)
     if table is None:
         return _orig_sph(self)
-    rows = [{"AvailabilityZone": z, "InstanceType": it, "ProductDescription": "Linux/UNIX",
+    kinds = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]     # EC2 has a price under one of these names, not under both
+    asked = self._get_param("ProductDescriptions", []) or kinds
+    rows = [{"AvailabilityZone": z, "InstanceType": it, "ProductDescription": kinds[at % 2],
              "SpotPrice": str(p), "Timestamp": datetime.datetime.now(datetime.timezone.utc)}
-            for it, zs in table.items() for z, p in zs.items()]
-    return ActionResult({"SpotPriceHistory": rows})
+            for at, (it, zs) in enumerate(sorted(table.items())) for z, p in zs.items() if kinds[at % 2] in asked]
+    rows, more = page(rows, self._get_param("NextToken"))
+    return ActionResult({"SpotPriceHistory": rows, "NextToken": more})
 
 
 EC2Response.describe_spot_price_history = describe_spot_price_history
@@ -421,7 +433,8 @@ class Extra:
             out = [json.dumps({"product": {"attributes": {"instanceType": it}},
                                "terms": {"OnDemand": {"t": {"priceDimensions": {"d": {"pricePerUnit": {"USD": str(p)}}}}}}})
                    for it, p in table.items() if (".metal" in it) == metal]
-            data = json.dumps({"FormatVersion": "aws_v1", "PriceList": out}).encode()
+            out, more = page(out, body.get("NextToken"))
+            data = json.dumps({"FormatVersion": "aws_v1", "PriceList": out, **({"NextToken": more} if more else {})}).encode()
             start("200 OK", [("Content-Type", "application/x-amz-json-1.1"), ("Content-Length", str(len(data)))])
             return [data]
         return self.app(environ, start)

@@ -19,7 +19,7 @@ use model::{
 };
 use runtime::{Resource, keepsake::Kept, rounds::every};
 
-use crate::{border::Reads, node_class::images_of_types, reads::ReadSide};
+use crate::{border::Machines, border::Reads, node_class::images_of_types, reads::ReadSide};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// Types, zones and prices.
@@ -30,7 +30,7 @@ const LEDGER: Duration = Duration::from_mins(10);
 const KEPT_IN: &str = "dovetail-aws-known";
 
 /// Everything, until dropped.
-pub(crate) async fn run(read: &ReadSide, namespace: Option<String>) {
+pub(crate) async fn run(read: &ReadSide, machines: &dyn Machines, namespace: Option<String>) {
     tokio::join!(
         every("providers.instancetype", CATALOGUE, || read.offers.discover()),
         every("providers.pricing", CATALOGUE, || read.offers.reprice()),
@@ -42,7 +42,9 @@ pub(crate) async fn run(read: &ReadSide, namespace: Option<String>) {
             read
         )),
         every("providers.instancetype.capacity", 5 * MINUTE, || learn_memory(read)),
-        every("capacityreservation.expiration", MINUTE, || expire(read)),
+        every("capacityreservation.expiration", MINUTE, || read
+            .expire_capacity_blocks()),
+        every("capacityreservation.capacitytype", MINUTE, || read.demote(machines)),
         every("interruption.ledger", LEDGER, || count_machine_time(read)),
         every("overlay prices", 5 * MINUTE, || read_overlays(read)),
         every("metrics", MINUTE, || show_offerings(read)),
@@ -146,49 +148,6 @@ async fn count_machine_time(read: &ReadSide) -> Result<(), String> {
         }
     }
     read.offers.ran(&machines, LEDGER);
-    Ok(())
-}
-
-/// Deletes claims whose capacity block is about to be taken back.
-async fn expire(read: &ReadSide) -> Result<(), String> {
-    let expiring: BTreeSet<String> = read
-        .objects
-        .classes()
-        .iter()
-        .filter_map(|class| class.status.clone())
-        .flat_map(|status| status.capacity_reservations)
-        .filter(|it| it.state == api::aws::CapacityReservationState::Expiring)
-        .map(|it| it.id)
-        .collect();
-    if expiring.is_empty() {
-        return Ok(());
-    }
-    let claims = read
-        .objects
-        .claims()
-        .await
-        .map_err(|error| format!("listing nodeclaims, {error}"))?;
-    let label = api::labels::aws::CAPACITY_RESERVATION_ID;
-    for claim in claims.iter().filter(|it| !it.metadata.is_deleting()) {
-        let id = claim.metadata.labels.get(label).map(|it| &**it);
-        if id.is_some_and(|id| expiring.contains(id)) {
-            let only_this = runtime::Delete {
-                uid: Some(claim.metadata.uid.clone()),
-                ..runtime::Delete::default()
-            };
-            let deleted = read
-                .objects
-                .api()
-                .delete::<NodeClaim>(&claim.metadata.key(), &only_this)
-                .await;
-            match deleted {
-                Err(error) if !error.is_not_found() => return Err(format!("deleting nodeclaim, {error}")),
-                _ => {
-                    tracing::info!(NodeClaim.name = %claim.metadata.name, "initiating delete for capacity block expiration");
-                }
-            }
-        }
-    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use api::aws::{Ami, EC2NodeClass};
 use async_trait::async_trait;
 use cloud::{CloudError, Instance, LaunchToken, Launched, Notice};
+use jiff::Timestamp;
 use model::{
     object::{InstanceTypeName, NodeClaim, ProviderId},
     snapshot::CatalogType,
@@ -35,8 +36,14 @@ pub trait Reads: Send + Sync {
     /// The cluster that machines join.
     async fn cluster(&self) -> Result<Arc<ClusterFacts>, CloudError>;
 
+    /// The ID of a zone by its name; none when no class has a subnet there.
+    fn zone_id(&self, zone: &str) -> Option<String>;
+
     /// The ID of a zone that machines are shifted away from, by its name; none when they are not.
     fn shifted_zone(&self, zone: &str) -> Option<String>;
+
+    /// Tells those who look at a claim that its class is not there.
+    fn tell_missing(&self, claim: &NodeClaim);
 
     /// Something ran out. It counts for three minutes from now.
     fn mark_unavailable(&self, shortage: &Shortage);
@@ -209,6 +216,8 @@ pub struct SubnetFacts {
     pub zone_id: String,
     /// Free addresses when it was last read.
     pub free_addresses: i32,
+    /// When that was.
+    pub read_at: Timestamp,
 }
 
 /// A placement group.

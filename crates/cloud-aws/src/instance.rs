@@ -9,4 +9,5 @@ mod memory;
 mod tagging;
 mod terminate;
 
+pub(crate) use facts::OF_RESERVATIONS;
 pub use machines::{Ec2Machines, MachineOptions};

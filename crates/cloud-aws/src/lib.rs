@@ -17,6 +17,7 @@ mod node_class;
 pub mod offers;
 mod provider;
 mod reads;
+mod reservation_ends;
 mod zonal_shift;
 
 pub use border::{

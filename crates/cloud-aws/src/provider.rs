@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::labels::aws::WELL_KNOWN;
+use api::{aws::EC2NodeClass, labels::aws::WELL_KNOWN};
 use async_trait::async_trait;
 use cloud::{
     CloudError, CloudProvider, Instance, LaunchToken, Launched, NodeClassKind, Notice, OfferingKey, RepairAction,
@@ -53,6 +53,12 @@ impl Aws {
         Ok(Self::of(reads, Arc::new(machines)))
     }
 
+    /// A class that is there to stay: one that goes is as good as gone.
+    async fn usable_class(&self, name: &str) -> Result<Option<Arc<EC2NodeClass>>, CloudError> {
+        let class = self.reads.node_class(name).await?;
+        Ok(class.filter(|class| class.metadata.deletion_timestamp.is_none()))
+    }
+
     /// What goes on beside the calls while we lead, until dropped: node classes are looked after, prices and types read
     /// anew, machines tagged. What an earlier process knew is taken up from the namespace, if there is one.
     pub fn run(self: Arc<Self>, namespace: Option<String>) -> impl Future<Output = ()> + Send {
@@ -60,7 +66,7 @@ impl Aws {
         async move {
             tokio::join!(
                 controller.run(),
-                background::run(&self.reads, namespace),
+                background::run(&self.reads, &*self.machines, namespace),
                 self.machines.run(),
             );
         }
@@ -105,17 +111,18 @@ impl CloudProvider for Aws {
         let Some(reference) = &pool.spec.template.spec.node_class_ref else {
             return Ok(Vec::new());
         };
-        match self.reads.node_class(&reference.name).await? {
-            Some(class) => self.reads.instance_types(&class).await,
-            None => Ok(Vec::new()),
-        }
+        let Some(class) = self.usable_class(&reference.name).await? else {
+            self.reads.tell_class_missing(pool);
+            return Ok(Vec::new());
+        };
+        self.reads.instance_types(&class).await
     }
 
     async fn is_drifted(&self, claim: &NodeClaim) -> Result<Option<String>, CloudError> {
         let Some(reference) = &claim.spec.node_class_ref else {
             return Ok(None);
         };
-        match self.reads.node_class(&reference.name).await? {
+        match self.usable_class(&reference.name).await? {
             Some(class) => drift(claim, &class, &*self.reads, &*self.machines).await,
             None => Ok(None),
         }

@@ -6,8 +6,11 @@ use api::aws::EC2NodeClass;
 use async_trait::async_trait;
 use cloud::CloudError;
 use keeper::Objects;
-use model::snapshot::CatalogType;
-use runtime::{Api, Clock, Metrics, Recorder, Settings, random::Random};
+use model::{
+    object::{NodeClaim, Object},
+    snapshot::CatalogType,
+};
+use runtime::{Api, Clock, Event, EventKind, Metrics, Recorder, Settings, random::Random};
 
 use crate::{
     Clients, Failure,
@@ -106,6 +109,13 @@ impl ReadSide {
     pub fn offers(&self) -> &Offers {
         &self.offers
     }
+
+    /// Tells those who look at a claim or a pool that its class is not there.
+    pub(crate) fn tell_class_missing<T: Object>(&self, about: &T) {
+        let message = "Failed resolving NodeClass".to_owned();
+        let event = Event::new(about, EventKind::Warning, "NodeClassResolutionError", message);
+        self.recorder.publish(event);
+    }
 }
 
 async fn zonal_shift(
@@ -171,8 +181,23 @@ impl Reads for ReadSide {
         Ok(self.cluster.facts())
     }
 
+    fn zone_id(&self, zone: &str) -> Option<String> {
+        let classes = self.objects.classes();
+        let subnets = classes.iter().filter_map(|class| class.status.as_ref());
+        let mut subnets = subnets.flat_map(|status| &status.subnets);
+        subnets.find_map(|subnet| subnet.zone_id.clone().filter(|_| subnet.zone == zone))
+    }
+
     fn shifted_zone(&self, zone: &str) -> Option<String> {
-        Self::shifted_zone(self, zone)
+        let shifted = self.zonal_shift.as_ref()?.zones();
+        if shifted.is_empty() {
+            return None;
+        }
+        self.zone_id(zone).filter(|id| shifted.contains(id))
+    }
+
+    fn tell_missing(&self, claim: &NodeClaim) {
+        self.tell_class_missing(claim);
     }
 
     fn mark_unavailable(&self, shortage: &Shortage) {

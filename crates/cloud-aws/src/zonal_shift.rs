@@ -145,19 +145,6 @@ impl ReadSide {
             }
         }
     }
-
-    /// The ID of a zone that is shifted away from; none when it is not.
-    pub(crate) fn shifted_zone(&self, zone: &str) -> Option<String> {
-        let zones = self.zonal_shift.as_ref()?.zones();
-        if zones.is_empty() {
-            return None;
-        }
-        let classes = self.objects.classes();
-        let subnets = classes.iter().filter_map(|class| class.status.as_ref());
-        let mut subnets = subnets.flat_map(|status| &status.subnets);
-        let id = subnets.find_map(|subnet| subnet.zone_id.clone().filter(|_| subnet.zone == zone))?;
-        Some(id).filter(|id| zones.contains(id))
-    }
 }
 
 /// The name of a zone that a pool could launch in; none when it could not.

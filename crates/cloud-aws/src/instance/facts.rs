@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Labels that only a reserved launch has, whatever its type offers.
-const OF_RESERVATIONS: [&str; 3] = [
+pub(crate) const OF_RESERVATIONS: [&str; 3] = [
     aws_labels::CAPACITY_RESERVATION_ID,
     aws_labels::CAPACITY_RESERVATION_TYPE,
     aws_labels::CAPACITY_RESERVATION_INTERRUPTIBLE,

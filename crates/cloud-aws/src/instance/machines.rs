@@ -141,7 +141,10 @@ impl Ec2Machines {
                 CloudError::Other(format!("NodeClaim {} has no spec.nodeClassRef", claim.metadata.name))
             })?;
         let class = self.reads.node_class(&reference.name).await?;
-        let class = class.ok_or_else(|| launch::no_such_class(&reference.name))?;
+        let class = class.ok_or_else(|| {
+            self.reads.tell_missing(claim);
+            launch::no_such_class(&reference.name)
+        })?;
         Ok(Facts {
             cluster: self.reads.cluster().await?,
             group: self.reads.placement_group(&class).await?,
@@ -351,7 +354,7 @@ impl Ec2Machines {
                 if let Some(metrics) = &self.metrics {
                     metrics
                         .cloudprovider_instance_termination_failures_total
-                        .inc([&machine.zone, ""]);
+                        .inc([&machine.zone, &self.reads.zone_id(&machine.zone).unwrap_or_default()]);
                 }
                 Err(refusal::error(&failure, "terminating instance"))
             }
@@ -461,6 +464,9 @@ impl Machines for Ec2Machines {
             return Ok(Self::learnt(claim, &machine, &facts, partition(claim).as_deref()));
         }
         let facts = self.facts(claim).await?;
+        if facts.class.metadata.deletion_timestamp.is_some() {
+            self.reads.tell_missing(claim);
+        }
         launch::check_ready(&facts.class)?;
         self.launch(claim, token, &facts).await
     }

@@ -18,7 +18,7 @@ use super::{
     fleet::{self, Fleet, Started},
     readiness::missing,
     refusal::{self, Asked, FleetError, LAUNCH_TEMPLATE_NAME_NOT_FOUND},
-    subnets::{Addresses, least_pods},
+    subnets::{Addresses, Chosen, least_pods},
     tags,
     template::{ResolveError, Resolved, Scene, efa_interfaces, resolve},
     templates::Templates,
@@ -115,7 +115,7 @@ struct Prepared {
     fleet: Fleet,
     resolved: Vec<Resolved>,
     choice: Choice,
-    subnets: BTreeMap<String, String>,
+    subnets: Chosen,
     vocabulary: Vocabulary,
 }
 
@@ -182,7 +182,7 @@ impl Launcher {
         let now: Timestamp = self.clock.now();
         let needed = |zone: &str| least_pods(&choice.types, zone, choice.capacity_type, &vocabulary);
         let subnets = self.addresses.choose(given.subnets, needed, now);
-        let prepared = self.resolve(given, token, &choice, &subnets, &wanted, &mut vocabulary);
+        let prepared = self.resolve(given, token, &choice, &subnets.subnets, &wanted, &mut vocabulary);
         let (fleet, resolved) = prepared.inspect_err(|_| self.addresses.settle(&subnets, None))?;
         Ok(Prepared {
             fleet,

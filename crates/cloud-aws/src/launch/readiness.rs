@@ -50,7 +50,7 @@ pub(crate) fn check_ready(class: &EC2NodeClass) -> Result<(), CloudError> {
 /// A class that is not there will not come back for this claim: it is given up, as if there were no capacity.
 pub(crate) fn missing(message: &str) -> CloudError {
     CloudError::InsufficientCapacity {
-        message: format!("resolving node class, {message}"),
+        message: format!("resolving nodeclass, {message}"),
         offerings: Vec::new(),
     }
 }

@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,75 +16,109 @@ use model::{instance_type::InstanceType, vocabulary::KeyId, vocabulary::Vocabula
 
 use crate::border::SubnetFacts;
 
-/// How long a launch is reckoned with: until the next read of the subnet shows it.
-const RECKONED: Duration = Duration::from_mins(2);
-/// How long a subnet that ran out comes last.
+/// How long a subnet that ran out comes last, whatever reads say meanwhile.
 const EXHAUSTED: Duration = Duration::from_mins(3);
 
 /// Addresses that launches under way will take.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    /// By subnet: until when, how many.
-    taken: Mutex<BTreeMap<String, Vec<(Timestamp, i64)>>>,
+    subnets: Mutex<BTreeMap<String, Known>>,
+    launches: AtomicU64,
+}
+
+/// What is known of a subnet.
+#[derive(Debug, Default)]
+struct Known {
+    /// Its free addresses when it was last read.
+    free: i64,
+    read_at: Timestamp,
+    /// What launches since then take.
+    taken: Vec<Taken>,
+    exhausted_until: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    launch: u64,
+    at: Timestamp,
+    addresses: i64,
+}
+
+impl Known {
+    /// A newer read shows what was launched before it.
+    fn read(&mut self, facts: &SubnetFacts) {
+        if facts.read_at >= self.read_at {
+            (self.free, self.read_at) = (i64::from(facts.free_addresses), facts.read_at);
+            self.taken.retain(|taken| taken.at > facts.read_at);
+        }
+    }
+
+    fn left(&self, now: Timestamp) -> i64 {
+        if self.exhausted_until.is_some_and(|until| until > now) {
+            return i64::MIN;
+        }
+        let taken: i64 = self.taken.iter().map(|it| it.addresses).sum();
+        self.free - taken
+    }
+}
+
+/// The subnets of a launch, one for each zone.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    launch: u64,
+    /// By zone.
+    pub(super) subnets: BTreeMap<String, String>,
 }
 
 impl Addresses {
     /// A subnet for each zone. Addresses are taken from each of them until it is known which one was used.
-    pub(super) fn choose(
-        &self,
-        subnets: &[SubnetFacts],
-        needed: impl Fn(&str) -> i64,
-        now: Timestamp,
-    ) -> BTreeMap<String, String> {
-        let mut taken = self.lock();
-        for entries in taken.values_mut() {
-            entries.retain(|(until, _)| *until > now);
-        }
-        taken.retain(|_, entries| !entries.is_empty());
+    pub(super) fn choose(&self, subnets: &[SubnetFacts], needed: impl Fn(&str) -> i64, now: Timestamp) -> Chosen {
+        let mut known = self.lock();
         let mut best: BTreeMap<&str, (i64, &str)> = BTreeMap::new();
         for subnet in subnets {
-            let under_way: i64 = taken.get(&subnet.id).into_iter().flatten().map(|(_, many)| many).sum();
-            let free = i64::from(subnet.free_addresses) - under_way;
-            let kept = best.entry(&subnet.zone).or_insert((free, &subnet.id));
-            if free > kept.0 {
-                *kept = (free, &subnet.id);
+            let here = known.entry(subnet.id.clone()).or_default();
+            here.read(subnet);
+            let left = here.left(now);
+            let kept = best.entry(&subnet.zone).or_insert((left, &subnet.id));
+            if left > kept.0 {
+                *kept = (left, &subnet.id);
             }
         }
+        let launch = self.launches.fetch_add(1, Ordering::Relaxed);
         for (zone, (_, id)) in &best {
-            taken
-                .entry((*id).to_owned())
-                .or_default()
-                .push((after(now, RECKONED), needed(zone)));
+            let taken = Taken {
+                launch,
+                at: now,
+                addresses: needed(zone),
+            };
+            known.entry((*id).to_owned()).or_default().taken.push(taken);
         }
-        best.into_iter()
-            .map(|(zone, (_, id))| (zone.to_owned(), id.to_owned()))
-            .collect()
+        let subnets = best.into_iter().map(|(zone, (_, id))| (zone.to_owned(), id.to_owned()));
+        Chosen {
+            launch,
+            subnets: subnets.collect(),
+        }
     }
 
     /// The launch is over: the addresses of the subnets that were not used are free again.
-    pub(super) fn settle(&self, chosen: &BTreeMap<String, String>, used: Option<&str>) {
-        let mut taken = self.lock();
-        for id in chosen.values().filter(|id| Some(id.as_str()) != used) {
-            // The latest entry is as good as the very one of this launch.
-            if let Some(entries) = taken.get_mut(id) {
-                entries.pop();
+    pub(super) fn settle(&self, chosen: &Chosen, used: Option<&str>) {
+        let mut known = self.lock();
+        for id in chosen.subnets.values().filter(|id| Some(id.as_str()) != used) {
+            if let Some(here) = known.get_mut(id) {
+                here.taken.retain(|taken| taken.launch != chosen.launch);
             }
         }
     }
 
     /// A subnet has no addresses left, whatever the last read said.
     pub(super) fn exhausted(&self, subnet: &str, now: Timestamp) {
-        let entry = (after(now, EXHAUSTED), i64::from(i32::MAX));
-        self.lock().entry(subnet.to_owned()).or_default().insert(0, entry);
+        let until = now.saturating_add(EXHAUSTED).unwrap_or(Timestamp::MAX);
+        self.lock().entry(subnet.to_owned()).or_default().exhausted_until = Some(until);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<(Timestamp, i64)>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        self.subnets.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn after(now: Timestamp, span: Duration) -> Timestamp {
-    now.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
 
 /// How many addresses a machine in a zone takes at least: its pods', of the smallest type that could be launched there.
@@ -113,6 +150,7 @@ mod tests {
             zone: zone.to_owned(),
             zone_id: String::new(),
             free_addresses: free,
+            read_at: at(0),
         }
     }
 
@@ -130,7 +168,7 @@ mod tests {
         ];
         let chosen = Addresses::default().choose(&subnets, |_| 0, at(0));
         assert_eq!(
-            chosen,
+            chosen.subnets,
             [("a", "s-2"), ("b", "s-4")]
                 .map(|(zone, id)| (zone.to_owned(), id.to_owned()))
                 .into()
@@ -138,29 +176,58 @@ mod tests {
     }
 
     #[test]
-    fn launches_under_way_are_reckoned_with_until_the_subnet_is_read_again() {
-        let (addresses, subnets) = (Addresses::default(), [subnet("s-1", "a", 100), subnet("s-2", "a", 80)]);
-        let choose = |second| addresses.choose(&subnets, |_| 29, at(second))["a"].clone();
-        assert_eq!([choose(0), choose(1), choose(2)], ["s-1", "s-2", "s-1"]);
-        assert_eq!(choose(500), "s-1");
+    fn launches_under_way_are_reckoned_with_until_the_subnet_is_read_again_however_long_that_takes() {
+        let addresses = Addresses::default();
+        let read = |second| {
+            [("s-1", 100), ("s-2", 80)].map(|(id, free)| SubnetFacts {
+                read_at: at(second),
+                ..subnet(id, "a", free)
+            })
+        };
+        let choose = |read_at, second| addresses.choose(&read(read_at), |_| 29, at(second)).subnets["a"].clone();
+        assert_eq!([choose(0, 1), choose(0, 2), choose(0, 3)], ["s-1", "s-2", "s-1"]);
+        assert_eq!(choose(0, 600), "s-2", "the subnets are read every ten minutes here");
+        assert_eq!(
+            choose(601, 602),
+            "s-1",
+            "all but what was launched since then is in the numbers"
+        );
     }
 
     #[test]
-    fn addresses_of_subnets_that_were_not_used_are_given_back() {
+    fn an_older_read_of_another_class_does_not_bring_addresses_back() {
+        let addresses = Addresses::default();
+        let of = |id: &str, free, second| SubnetFacts {
+            read_at: at(second),
+            ..subnet(id, "a", free)
+        };
+        addresses.choose(&[of("s-1", 10, 60)], |_| 0, at(60));
+        let other = [of("s-1", 100, 30), of("s-2", 50, 30)];
+        assert_eq!(addresses.choose(&other, |_| 0, at(61)).subnets["a"], "s-2");
+    }
+
+    #[test]
+    fn addresses_of_subnets_that_were_not_used_are_given_back_and_those_of_other_launches_are_not() {
         let (addresses, subnets) = (
             Addresses::default(),
-            [subnet("s-1", "a", 100), subnet("s-2", "b", 100), subnet("s-3", "b", 99)],
+            [subnet("s-1", "a", 100), subnet("s-2", "b", 100), subnet("s-3", "b", 60)],
         );
-        let chosen = addresses.choose(&subnets, |_| 29, at(0));
-        addresses.settle(&chosen, Some("s-1"));
-        assert_eq!(addresses.choose(&subnets, |_| 29, at(1))["b"], "s-2");
+        let first = addresses.choose(&subnets, |_| 29, at(1));
+        let second = addresses.choose(&subnets, |_| 29, at(2));
+        assert_eq!([&first.subnets["b"], &second.subnets["b"]], ["s-2", "s-2"]);
+        addresses.settle(&first, Some("s-1"));
+        assert_eq!(addresses.choose(&subnets, |_| 0, at(3)).subnets["b"], "s-2");
+        addresses.settle(&second, Some("s-2"));
+        let third = addresses.choose(&subnets, |_| 29, at(4));
+        assert_eq!(third.subnets["b"], "s-2", "71 are left there");
+        assert_eq!(addresses.choose(&subnets, |_| 29, at(5)).subnets["b"], "s-3");
     }
 
     #[test]
     fn a_subnet_that_ran_out_comes_last_for_three_minutes() {
         let (addresses, subnets) = (Addresses::default(), [subnet("s-1", "a", 100), subnet("s-2", "a", 5)]);
         addresses.exhausted("s-1", at(0));
-        assert_eq!(addresses.choose(&subnets, |_| 0, at(10))["a"], "s-2");
-        assert_eq!(addresses.choose(&subnets, |_| 0, at(181))["a"], "s-1");
+        assert_eq!(addresses.choose(&subnets, |_| 0, at(10)).subnets["a"], "s-2");
+        assert_eq!(addresses.choose(&subnets, |_| 0, at(181)).subnets["a"], "s-1");
     }
 }

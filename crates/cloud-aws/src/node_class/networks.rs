@@ -16,6 +16,7 @@ const GROUPS_BELIEVED: Duration = Duration::from_mins(1);
 /// Asks for subnets and security groups.
 pub(crate) struct Networks {
     ec2: aws_sdk_ec2::Client,
+    clock: Clock,
     subnets: Remembered<Vec<SubnetFacts>>,
     groups: Remembered<Vec<SecurityGroup>>,
     subnets_believed: Duration,
@@ -32,6 +33,7 @@ impl Networks {
     pub(crate) fn new(ec2: aws_sdk_ec2::Client, clock: &Clock, subnets_believed: Duration) -> Self {
         Self {
             ec2,
+            clock: clock.clone(),
             subnets: Remembered::new(clock.clone()),
             groups: Remembered::new(clock.clone()),
             subnets_believed,
@@ -46,6 +48,8 @@ impl Networks {
         if let Some(known) = self.subnets.get(&question) {
             return Ok(known);
         }
+        // Before the question: what is launched while it is on its way may not be in the answer.
+        let read_at = self.clock.now();
         let mut found: BTreeMap<String, SubnetFacts> = BTreeMap::new();
         for filters in filter_sets(terms, &[("subnet-id", |term| term.id.as_ref())], |term| {
             term.tags.as_ref()
@@ -66,6 +70,7 @@ impl Networks {
                         zone: text(subnet.availability_zone()),
                         zone_id: text(subnet.availability_zone_id()),
                         free_addresses: subnet.available_ip_address_count().unwrap_or(0),
+                        read_at,
                     };
                     found.insert(facts.id.clone(), facts);
                 }

@@ -72,11 +72,14 @@ impl Controller {
             Some(known) => known,
             None if self.read.settings.aws.disable_dry_run => None,
             None => match self.rehearse(class).await {
-                Ok(verdict) => verdict,
+                Ok(verdict) => {
+                    // Only what was tried just now: a verdict that each look renewed would outlive its cause.
+                    self.verdicts.put(&asked, verdict.clone(), BELIEVED);
+                    verdict
+                }
                 Err(step) => return step,
             },
         };
-        self.verdicts.put(&asked, verdict.clone(), BELIEVED);
         match verdict {
             None => self.set(class, |set| {
                 set.set_true(KIND);

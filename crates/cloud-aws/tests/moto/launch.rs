@@ -250,3 +250,39 @@ async fn many_launches_and_ends_at_once_each_get_their_own() {
     assert!(ended.iter().all(Result::is_ok), "{ended:?}");
     assert_eq!(world.running().await.len(), 0);
 }
+
+#[tokio::test]
+async fn a_claim_whose_class_is_missing_or_going_is_given_up_and_told() {
+    let world = World::new("us-west-1").await;
+    let told = || world.provider.reads.told.lock().unwrap().clone();
+    let mut claim = world.claim("a");
+    claim.spec.node_class_ref.as_mut().unwrap().name = "other".into();
+    let refused = world.create(&claim).await.unwrap_err();
+    let words = "insufficient capacity, resolving nodeclass, ec2nodeclasses.karpenter.k8s.aws \"other\" not found";
+    assert_eq!(refused.to_string(), words);
+    assert_eq!(told(), ["a"]);
+    world.change_class(|class| {
+        class.metadata.deletion_timestamp = serde_json::from_value(json!("2026-11-17T10:00:00Z")).unwrap();
+    });
+    let refused = world.create(&world.claim("b")).await.unwrap_err();
+    assert!(matches!(refused, CloudError::InsufficientCapacity { .. }), "{refused}");
+    assert_eq!(told(), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_be_ended_is_counted_by_zone_and_zone_id() {
+    let world = World::new("us-east-1").await;
+    let mut claim = world.claim("a");
+    let launched = world.create(&claim).await.unwrap();
+    claim.status.provider_id = Some(launched.provider_id.clone().into());
+    let zone = label(&launched, "topology.kubernetes.io/zone");
+    let id = label(&launched, "topology.k8s.aws/zone-id");
+    let denied = json!({"TerminateInstances": {"code": "UnauthorizedOperation", "message": "no"}});
+    world.control("api-errors", &denied).await;
+    world.provider.delete(&claim).await.unwrap_err();
+    let counted = world.counted();
+    let name = "karpenter_cloudprovider_instance_termination_failures_total{";
+    let line = counted.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(!id.is_empty() && line.contains(&format!("zone=\"{zone}\"")), "{line}");
+    assert!(line.contains(&format!("zone_id=\"{id}\"")), "{line}");
+}

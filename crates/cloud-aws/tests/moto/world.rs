@@ -30,7 +30,7 @@ use model::{
     snapshot::CatalogType,
 };
 use rig::moto::Moto;
-use runtime::Clock;
+use runtime::{Clock, Metrics, settings::MetricsProfile};
 use serde_json::{Value, json};
 
 /// The one server of this process. It dies with it.
@@ -60,6 +60,8 @@ pub(crate) struct FixedReads {
     pub(crate) shortages: Mutex<Vec<Shortage>>,
     /// Zones that are shifted away from, with their IDs.
     pub(crate) shifted: Mutex<BTreeMap<String, String>>,
+    /// Claims whose class was said not to be there.
+    pub(crate) told: Mutex<Vec<String>>,
     cluster: String,
     clock: DebugClock,
 }
@@ -108,6 +110,16 @@ impl Reads for FixedReads {
             region: "us-west-2".to_owned(),
             is_ipv6: false,
         }))
+    }
+
+    fn zone_id(&self, zone: &str) -> Option<String> {
+        let class = self.class.lock().unwrap();
+        let mut subnets = class.status.iter().flat_map(|status| &status.subnets);
+        subnets.find(|it| it.zone == zone).and_then(|it| it.zone_id.clone())
+    }
+
+    fn tell_missing(&self, claim: &NodeClaim) {
+        self.told.lock().unwrap().push(claim.metadata.name.to_string());
     }
 
     fn shifted_zone(&self, zone: &str) -> Option<String> {
@@ -209,6 +221,7 @@ impl CloudProvider for Provider {
 
 /// A world of its own.
 pub(crate) struct World {
+    metrics: Arc<Metrics>,
     pub(crate) clients: Clients,
     pub(crate) provider: Provider,
     pub(crate) number: String,
@@ -249,15 +262,17 @@ impl World {
             must_meet_min_values: true,
         };
         let reads = Arc::new(reads(&clients, &number, clock.clone()).await);
+        let metrics = Arc::new(Metrics::default());
         let machines = Ec2Machines::new(
             &clients,
             Arc::clone(&reads) as Arc<dyn Reads>,
             clock,
-            None,
+            Some(Arc::clone(&metrics)),
             None,
             &options,
         );
         let world = Self {
+            metrics,
             provider: Provider { reads, machines },
             region: region.to_owned(),
             hidden_until: Mutex::default(),
@@ -278,6 +293,11 @@ impl World {
         let told = Arc::clone(&self.now);
         let clock = Clock::told_by(move || *told.lock().unwrap());
         self.provider.machines = Ec2Machines::new(&self.clients, reads, clock, None, None, &self.options);
+    }
+
+    /// What was counted, as a scrape reads it.
+    pub(crate) fn counted(&self) -> String {
+        self.metrics.page(MetricsProfile::Full).collect()
     }
 
     /// The cluster's name.
@@ -390,6 +410,7 @@ async fn reads(clients: &Clients, number: &str, clock: Clock) -> FixedReads {
             zone: it.availability_zone().unwrap().to_owned(),
             zone_id: it.availability_zone_id().unwrap().to_owned(),
             free_addresses: it.available_ip_address_count().unwrap(),
+            read_at: clock.now(),
         })
         .collect();
     let groups = clients.ec2.describe_security_groups().send().await.unwrap();
@@ -409,6 +430,7 @@ async fn reads(clients: &Clients, number: &str, clock: Clock) -> FixedReads {
         short: Mutex::default(),
         shortages: Mutex::default(),
         shifted: Mutex::default(),
+        told: Mutex::default(),
         cluster: cluster_name(number),
         clock: DebugClock(clock),
     }

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails")]
 #![expect(clippy::needless_pass_by_value, reason = "manifests are written where they are used")]
 
+#[path = "../double/mod.rs"]
 mod double;
+mod market;
+mod resources;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
