@@ -64,7 +64,7 @@ async fn cores_and_memory_of_types_are_on_the_metrics_page() {
     let page: String = metrics.page(MetricsProfile::Full).collect();
     for line in [
         "karpenter_cloudprovider_instance_type_cpu_cores{instance_type=\"m5.xlarge\"} 4",
-        "karpenter_cloudprovider_instance_type_memory_bytes{instance_type=\"m5.xlarge\"} 17179869184",
+        "karpenter_cloudprovider_instance_type_memory_bytes{instance_type=\"m5.xlarge\"} 1.7179869184e+10",
     ] {
         assert!(page.lines().any(|it| it == line), "{line}");
     }

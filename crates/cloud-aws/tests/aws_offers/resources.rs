@@ -101,7 +101,7 @@ async fn types_have_the_devices_that_pods_ask_for_and_no_others() {
     let (neuron, core) = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore");
     let (pod_eni, efa) = ("vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/efa");
     for (name, resource, count) in [
-        ("p3.8xlarge", nvidia, 4),
+        ("g4dn.12xlarge", nvidia, 4),
         ("g4dn.8xlarge", nvidia, 1),
         ("g4ad.16xlarge", amd, 4),
         ("dl1.24xlarge", gaudi, 8),
