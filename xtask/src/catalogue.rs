@@ -114,6 +114,9 @@ fn aws_row(kind: &Value) -> Row {
         field("/on_demand_usd_hour/us-east-1"),
         field("/on_demand_usd_hour_other/us-west-2"),
         field("/on_demand_usd_hour_other/eu-west-1"),
+        field("/on_demand_usd_hour_other/us-gov-east-1"),
+        field("/on_demand_usd_hour_other/us-gov-west-1"),
+        field("/on_demand_cny_hour/cn-north-1"),
     ]
 }
 

@@ -27,7 +27,14 @@ pub use resources::{capacity, overhead};
 pub use setup::{Os, Setup, Threshold};
 
 /// Regions with prices of their own, in the order of the table's columns.
-pub const PRICED_REGIONS: [&str; 3] = ["us-east-1", "us-west-2", "eu-west-1"];
+pub const PRICED_REGIONS: [&str; 6] = [
+    "us-east-1",
+    "us-west-2",
+    "eu-west-1",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "cn-north-1",
+];
 
 /// What a spot instance is assumed to cost of its on-demand price, in percent: spot prices change by the hour and are
 /// in no table. Karpenter itself starts with the on-demand price, which would make spot look worthless.
@@ -37,7 +44,7 @@ pub const SPOT_PERCENT: u64 = 40;
 const ZONE_LETTERS: [&str; 3] = ["a", "b", "c"];
 
 /// Columns of the table, the prices last.
-pub const COLUMNS: [&str; 23] = [
+pub const COLUMNS: [&str; 26] = [
     "name",
     "arch",
     "hypervisor",
@@ -61,6 +68,9 @@ pub const COLUMNS: [&str; 23] = [
     "usd_us_east_1",
     "usd_us_west_2",
     "usd_eu_west_1",
+    "usd_us_gov_east_1",
+    "usd_us_gov_west_1",
+    "cny_cn_north_1",
 ];
 
 /// What is known about a type. Of texts, empty is unknown or absent, except for the hypervisor.
@@ -104,7 +114,7 @@ pub struct Machine<'a> {
     pub accelerator: [&'a str; 3],
     /// Extended resources with their numbers.
     pub extended: Vec<(&'a str, i64)>,
-    /// Dollars an hour; none where the region does not sell it.
+    /// Dollars an hour, in China yuan; none where the region does not sell it.
     pub price: Option<Price>,
 }
 
@@ -115,7 +125,8 @@ pub struct KnownType {
     pub network_mbps: String,
     /// Branch interfaces for pods.
     pub pod_eni: i64,
-    /// Dollars an hour on demand, in the region that was asked for or else in the first of [`PRICED_REGIONS`].
+    /// What an hour costs on demand in the region that was asked for, or else in the first of [`PRICED_REGIONS`]: dollars,
+    /// in China yuan.
     pub price: Option<Price>,
 }
 
@@ -159,6 +170,9 @@ fn assumptions(region: &str, is_unpriced: bool, zones: &[String]) -> Vec<String>
         format!("every type is sold in {}", zones.join(", ")),
         "EC2NodeClass defaults: AL2023, 20Gi root volume, pods limited by network interfaces".to_owned(),
     ];
+    if region.starts_with("cn-") && !is_unpriced {
+        assumed.insert(0, "prices are in yuan, as AWS charges them in China".to_owned());
+    }
     if is_unpriced {
         assumed.insert(
             0,
@@ -202,8 +216,12 @@ fn machine<'a>(fields: &[&'a str; COLUMNS.len()], price_column: usize) -> Result
         east,
         west,
         ireland,
+        gov_east,
+        gov_west,
+        beijing,
     ] = *fields;
-    let price = [east, west, ireland].get(price_column).copied().unwrap_or_default();
+    let prices = [east, west, ireland, gov_east, gov_west, beijing];
+    let price = prices.get(price_column).copied().unwrap_or_default();
     let price = (!price.is_empty()).then(|| price.parse()).transpose();
     Ok(Machine {
         name,

@@ -8,8 +8,10 @@ use api::{
     labels::{self, aws::CAPACITY_RESERVATION_ID},
 };
 use cloud::Instance;
+use http::Method;
 use model::object::{Metadata, Node, NodeClaim, Object, ObjectKey};
 use runtime::{ApiError, Patch, Resource};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::{border::Machines, instance::OF_RESERVATIONS, reads::ReadSide};
@@ -57,29 +59,41 @@ impl ReadSide {
     pub async fn demote(&self, machines: &dyn Machines) -> Result<(), String> {
         let claims = self.objects.claims().await;
         let claims = claims.map_err(|error| format!("listing nodeclaims, {error}"))?;
-        let reserved: Vec<&NodeClaim> = claims.iter().filter(|claim| is_reserved(&claim.metadata)).collect();
-        if reserved.is_empty() {
+        // A claim may have been changed without its node: by a process that died, or by Karpenter.
+        let nodes = self.reserved_nodes().await?;
+        if nodes.is_empty() && !claims.iter().any(|claim| is_reserved(&claim.metadata)) {
             return Ok(());
         }
         let listed = machines.list().await;
         let listed = listed.map_err(|error| format!("listing machines, {error}"))?;
-        let demoted: Vec<&NodeClaim> = reserved.into_iter().filter(|it| is_on_demand(it, &listed)).collect();
-        if demoted.is_empty() {
-            return Ok(());
-        }
-        let nodes: Vec<Node> = self
-            .objects
-            .list(&Resource::of::<Node>())
-            .await
-            .map_err(|error| format!("listing nodes, {error}"))?;
-        for claim in demoted {
-            // The claim last: as long as it says reserved, all of this is done again.
+        let stays = |claim: &&NodeClaim| !claim.metadata.is_deleting() && is_on_demand(claim, &listed);
+        for claim in claims.iter().filter(stays) {
             for node in nodes.iter().filter(|node| is_due(node, claim)) {
                 self.call_on_demand::<Node>(&node.metadata.key()).await?;
             }
-            self.call_on_demand::<NodeClaim>(&claim.metadata.key()).await?;
+            if is_reserved(&claim.metadata) {
+                self.call_on_demand::<NodeClaim>(&claim.metadata.key()).await?;
+            }
         }
         Ok(())
+    }
+
+    async fn reserved_nodes(&self) -> Result<Vec<Node>, String> {
+        let selector = format!(
+            "{}%3D{}",
+            labels::CAPACITY_TYPE.replace('/', "%2F"),
+            labels::CAPACITY_TYPE_RESERVED
+        );
+        let path = format!("{}?labelSelector={selector}", Resource::of::<Node>().collection(""));
+        let list = self
+            .objects
+            .api()
+            .call(Method::GET, &path, None, "application/json")
+            .await;
+        let list = list.map_err(|error| format!("listing nodes, {error}"))?;
+        let read: Result<Nodes, _> = serde_json::from_slice(&list);
+        read.map(|nodes| nodes.items)
+            .map_err(|error| format!("reading nodes, {error}"))
     }
 
     async fn call_on_demand<T: Object>(&self, key: &ObjectKey) -> Result<(), String> {
@@ -93,6 +107,11 @@ impl ReadSide {
         tracing::debug!(name = %key, "updated capacity type: the reservation has ended");
         Ok(())
     }
+}
+
+#[derive(Deserialize)]
+struct Nodes {
+    items: Vec<Node>,
 }
 
 fn unless_gone(answer: Result<(), ApiError>) -> Result<(), ApiError> {

@@ -324,7 +324,7 @@ fn a_dump_of_an_unknown_cloud_says_which_flag_names_the_catalogue() {
 fn a_region_that_is_none_is_refused_by_name() {
     let error = error_of(&[("a.yaml", NODE_POOL)], &["--catalogue", "aws", "--region", "mars"]);
     let expected = "error   --region mars is not a region of aws\n\
-                    why     its regions look like us-east-1; the embedded prices are of us-east-1, us-west-2, eu-west-1\n\
+                    why     its regions look like us-east-1; the embedded prices are of us-east-1, us-west-2, eu-west-1, us-gov-east-1, us-gov-west-1, cn-north-1\n\
                     next    --region us-east-1\n";
     assert_eq!(error, expected);
 }

@@ -71,6 +71,27 @@ fn prices_are_those_of_the_region_and_spot_is_a_fixed_part_of_them() {
 }
 
 #[test]
+fn govcloud_has_its_own_prices_and_beijing_prices_in_yuan() {
+    let price = |region: &str, name: &str| find(&loaded(region), name).offerings[0].price.to_decimal();
+    assert_eq!(price("us-gov-east-1", "c5.large"), "0.102");
+    assert_eq!(price("us-gov-west-1", "c5.large"), "0.102");
+    assert_eq!(price("cn-north-1", "c4.large"), "1.134");
+    let assumed = loaded("cn-north-1").assumed;
+    assert_eq!(
+        assumed.first().map(String::as_str),
+        Some("prices are in yuan, as AWS charges them in China")
+    );
+    let sells = |region: &str, name: &str| {
+        loaded(region)
+            .catalog
+            .instance_types
+            .iter()
+            .any(|it| it.name.as_str() == name)
+    };
+    assert!(sells("us-east-1", "m8g.large") && !sells("cn-north-1", "m8g.large"));
+}
+
+#[test]
 fn a_region_without_prices_costs_what_us_east_1_costs_and_says_so() {
     let here = loaded("ap-south-1");
     let price = |loaded: &Loaded| find(loaded, "m5.large").offerings[0].price;

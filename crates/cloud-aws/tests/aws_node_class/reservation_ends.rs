@@ -87,11 +87,16 @@ async fn a_machine_whose_reservation_has_ended_is_on_demand_for_its_claim_and_it
         assert_eq!(of_reservations(&world, kind, "kept").len(), 4, "{kind}");
     }
     assert_eq!(of_reservations(&world, "NodeClaim", "young"), ["on-demand"]);
+    // Its claim is on demand already, and so it becomes when it has registered.
+    let register = |node: &mut Value| node["metadata"]["labels"]["karpenter.sh/registered"] = json!("true");
     assert_eq!(
         of_reservations(&world, "Node", "young").len(),
         4,
         "it takes its claim's labels when it registers"
     );
+    world.server.update("Node", "young", register).unwrap();
+    world.read.demote(&*world.machines).await.unwrap();
+    assert_eq!(of_reservations(&world, "Node", "young"), ["on-demand"]);
 }
 
 #[tokio::test]

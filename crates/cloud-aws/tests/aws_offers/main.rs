@@ -394,4 +394,9 @@ fn prices_are_in_yuan_in_china_and_stay_the_tables_in_govcloud() {
         ["cn-north-1", "us-gov-west-1", "us-east-1"].map(is_asked),
         [true, false, true]
     );
+    let known = |region, name| Prices::built_in(region, false).unwrap().0.on_demand(name);
+    let prices = ["us-east-1", "us-gov-west-1", "cn-north-1", "cn-northwest-1"].map(|region| known(region, "c5.large"));
+    let prices = prices.map(|price| price.map_or_else(String::new, model::price::Price::to_decimal));
+    assert_eq!(prices, ["0.085", "0.102", "0.739", "0.085"]);
+    assert_eq!(known("cn-north-1", "m8g.large"), None, "it is not sold there");
 }
