@@ -1,4 +1,9 @@
-//! `dovetail crds`: the CustomResourceDefinitions to install.
+//! `dovetail crds`: the CustomResourceDefinitions to install, how a cluster's differ from them, and their installation.
+
+mod apply;
+mod compare;
+pub(crate) mod diff;
+mod table;
 
 use std::{
     fmt::Write,
@@ -8,9 +13,19 @@ use std::{
 use anyhow::Context;
 use api::{crds::installation, provider::Provider};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use runtime::Api;
 use serde_json::json;
 
-use crate::document;
+use self::diff::{Report, There};
+use crate::{
+    answer::Answer,
+    document,
+    failure::Failure,
+    live,
+    place::Place,
+    raw::{self, noted},
+    terminal::{Presentation, agreed},
+};
 
 /// Print the CustomResourceDefinitions to install.
 ///
@@ -18,17 +33,40 @@ use crate::document;
 /// own variant of them. `--only aws`, `azure` and `kwok` print what an installation of Karpenter for that provider
 /// has: the core kinds with its rules and its node class. `--only core` prints the core kinds without any provider's
 /// rules. Without `--only`, everything is printed with the rules of all providers, which fit into one cluster.
+///
+/// `--diff` compares them with those of the cluster, or of a dump that holds CustomResourceDefinitions, field by field: where
+/// this program's accept less or more, and which objects they would refuse. Without `--only` the providers whose node class is
+/// installed are meant. `--apply` shows the same, asks, and writes what differs.
+///
+/// Example: dovetail crds --diff --exit-code
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each, as the command line has them")]
 pub(crate) struct Args {
     /// Print one installation instead of everything.
     #[arg(long, visible_alias = "provider", value_enum)]
     only: Option<Only>,
-    /// How to print them: YAML documents, or one JSON list.
-    #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
-    output: Format,
+    /// How to print them: YAML documents, or one JSON list; of differences otherwise a table.
+    #[arg(short, long, value_enum)]
+    output: Option<Format>,
     /// Write one YAML file per kind into this directory instead, and print their paths.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     directory: Option<PathBuf>,
+    /// Print how the cluster's CRDs differ from these.
+    #[arg(long, conflicts_with = "directory")]
+    diff: bool,
+    /// Write those that differ or are missing to the cluster, after showing how and asking.
+    #[arg(long, conflicts_with_all = ["directory", "diff", "from", "output"])]
+    apply: bool,
+    /// Do not ask.
+    #[arg(long, requires = "apply")]
+    yes: bool,
+    /// Exit with 3 instead of 0 when something differs.
+    #[arg(long, requires = "diff")]
+    exit_code: bool,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    presentation: Presentation,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -41,22 +79,100 @@ enum Only {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
+    Table,
     Yaml,
     Json,
 }
 
-pub(crate) fn answer(args: &Args) -> anyhow::Result<String> {
-    let crds = installation(providers(args.only));
-    if let Some(directory) = &args.directory {
-        return write(&crds, directory);
+pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    if args.apply {
+        return applied(args);
     }
-    match args.output {
+    if args.diff {
+        return differences(args);
+    }
+    let crds = installation(providers(args.only));
+    match &args.directory {
+        Some(directory) => write(&crds, directory).map(Answer::from),
+        None => printed(&crds, args.output.unwrap_or(Format::Yaml)).map(Answer::from),
+    }
+}
+
+fn printed(crds: &[CustomResourceDefinition], format: Format) -> anyhow::Result<String> {
+    match format {
         Format::Yaml => crds
             .iter()
             .map(|crd| Ok(format!("---\n{}", document::yaml(crd)?)))
             .collect(),
         Format::Json => document::json(&json!({ "apiVersion": "v1", "kind": "List", "items": crds })),
+        Format::Table => {
+            let why = "a definition is no table";
+            Err(Failure::usage("-o table is for --diff", why, "-o yaml or -o json").into())
+        }
     }
+}
+
+fn differences(args: &Args) -> anyhow::Result<Answer> {
+    let asked = args.only.map(|only| providers(Some(only)));
+    let report = if args.place.from.is_empty() {
+        let place = args.place.cluster();
+        live::wait_for(async {
+            let (api, name) = raw::connected(&place, raw::OR_A_DUMP).await?;
+            Ok(There::of_cluster(&api, name).await?.compared(asked))
+        })?
+    } else {
+        There::of_dump(&raw::of_files(&args.place.from)?)?.compared(asked)
+    };
+    let text = match args.output.unwrap_or(Format::Table) {
+        Format::Table => table::render(&report, &args.presentation.screen()),
+        Format::Json => document::json(&envelope(&report))?,
+        Format::Yaml => document::yaml(&envelope(&report))?,
+    };
+    Ok(Answer {
+        text,
+        notes: noted("assumed", &report.assumed),
+        is_finding: args.exit_code && report.differing().next().is_some(),
+        ..Answer::default()
+    })
+}
+
+/// Applies what differs without asking: whoever calls has asked.
+pub(crate) async fn brought_up(api: &Api) -> Result<String, Failure> {
+    let report = There::of_cluster(api, "the cluster".to_owned()).await?.compared(None);
+    apply::allowed(&report)?;
+    apply::applied(api, &report).await
+}
+
+fn envelope(report: &Report) -> serde_json::Value {
+    json!({
+        "apiVersion": "dovetail.dev/v1alpha1",
+        "kind": "CRDDiff",
+        "source": {"name": report.source},
+        "engine": env!("CARGO_PKG_VERSION"),
+        "providers": report.providers,
+        "definitions": report.definitions,
+        "assumed": report.assumed,
+    })
+}
+
+fn applied(args: &Args) -> anyhow::Result<Answer> {
+    let asked = args.only.map(|only| providers(Some(only)));
+    let place = args.place.cluster();
+    let screen = args.presentation.screen();
+    live::wait_for(async {
+        let (api, name) = raw::connected(&place, "--kubeconfig FILE and --context NAME choose one").await?;
+        let report = There::of_cluster(&api, name).await?.compared(asked);
+        let shown = table::render(&report, &screen);
+        if report.differing().next().is_none() {
+            return Ok(Answer::from(shown));
+        }
+        apply::allowed(&report)?;
+        eprint!("{shown}");
+        if !args.yes && !agreed(&apply::plan(&report))? {
+            return Ok(Answer::from("nothing was written\n".to_owned()));
+        }
+        Ok(Answer::from(apply::applied(&api, &report).await?))
+    })
 }
 
 fn write(crds: &[CustomResourceDefinition], directory: &Path) -> anyhow::Result<String> {
@@ -137,14 +253,7 @@ mod tests {
             Some(Only::Azure),
             Some(Only::Kwok),
         ] {
-            let print = |output| {
-                answer(&Args {
-                    only,
-                    output,
-                    directory: None,
-                })
-                .unwrap()
-            };
+            let print = |output| printed(&installation(providers(only)), output).unwrap();
             let json: serde_json::Value = serde_json::from_str(&print(Format::Json)).unwrap();
             let yaml: Vec<serde_json::Value> = serde_saphyr::from_multiple(&print(Format::Yaml)).unwrap();
             assert_eq!(json["items"], serde_json::Value::Array(yaml), "{only:?}");

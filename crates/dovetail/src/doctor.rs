@@ -1,9 +1,10 @@
 //! `dovetail doctor`: checks an installation, and says of each finding what proves it and what mends it safely.
 //!
-//! It only reads. What can be told from objects is told from a dump as well; the rest is asked of the API server.
+//! It only reads, unless it is told to fix something. What can be told from objects is told from a dump as well; the rest is asked of the API server.
 
 mod access;
 mod claims;
+mod mend;
 mod objects;
 mod server;
 mod table;
@@ -26,8 +27,11 @@ use crate::{
 
 /// Check permissions, CRDs, the lease, and stuck, lost or blocked objects; each finding with its proof and a safe fix.
 ///
-/// Nothing is written. Checks that need the API server are left out on a dump, and the answer says so. Permissions are those of
-/// whoever asks; --service-account asks for the controller's. Ends with 3 if something stops or is about to.
+/// Nothing is written without --fix. Checks that need the API server are left out on a dump, and the answer says so. Permissions
+/// are those of whoever asks; --service-account asks for the controller's. Ends with 3 if something stops or is about to.
+///
+/// --fix does what mends a finding and is safe without a person: CRDs (D01), claims whose node is gone (D10), nodes that call
+/// themselves a pool's and have no claim (D11). It says what, and asks. For the rest it names the command.
 ///
 /// Example: dovetail doctor --service-account kube-system/dovetail
 #[derive(Debug, clap::Args)]
@@ -37,6 +41,12 @@ pub(crate) struct Args {
     /// Whose permissions are checked instead of one's own; asking for others takes a permission itself.
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "from")]
     service_account: Option<String>,
+    /// Do what mends this finding, or all that have a safe fix.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = mend::ALL, conflicts_with_all = ["from", "watch"])]
+    fix: Option<String>,
+    /// Do not ask.
+    #[arg(long, requires = "fix")]
+    yes: bool,
     /// How to print it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -83,6 +93,9 @@ struct Fix {
     /// Commands or changes, in order.
     commands: Vec<String>,
     safe_because: String,
+    /// What `--fix` does about it; nothing where that takes a person.
+    #[serde(skip)]
+    act: Option<mend::Act>,
 }
 
 impl Check {
@@ -109,12 +122,25 @@ impl Check {
         self.fix = Some(Fix {
             commands: vec![command.into()],
             safe_because: safe_because.into(),
+            act: None,
         });
+        self
+    }
+
+    /// Lets `--fix` do what mends it.
+    fn act(mut self, act: mend::Act) -> Self {
+        if let Some(fix) = &mut self.fix {
+            fix.act = Some(act);
+            fix.commands.push(format!("dovetail doctor --fix {}", self.id));
+        }
         self
     }
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    if let Some(wanted) = &args.fix {
+        return fixed(args, wanted);
+    }
     let (raw, mut checks) = if args.place.from.is_empty() {
         asked(args)?
     } else {
@@ -139,6 +165,19 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     Ok(Answer {
         is_finding: has_findings,
         ..answer
+    })
+}
+
+/// Checks once more, and does what is asked for.
+fn fixed(args: &Args, wanted: &str) -> anyhow::Result<Answer> {
+    let place = args.place.cluster();
+    live::wait_for(async {
+        let (api, name) = raw::connected(&place, "--kubeconfig FILE and --context NAME choose one").await?;
+        let raw = raw::listed(&api, name).await?;
+        let mut checks = server::checks(&api, args.service_account.as_deref()).await?;
+        checks.extend(objects::checks(&raw, raw.now));
+        checks.sort_by_key(|check| check.id);
+        mend::mended(&api, &checks, wanted, args.yes).await
     })
 }
 

@@ -128,7 +128,7 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Snapshot(args) => snapshot::answer(&args)?.print(),
         Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
-        Command::Crds(args) => crds::answer(&args).map(Answer::from)?.print(),
+        Command::Crds(args) => crds::answer(&args)?.print(),
         Command::Schema(args) => schema::answer(&args).map(Answer::from)?.print(),
         Command::Version(args) => version::answer(&args).map(Answer::from)?.print(),
     }

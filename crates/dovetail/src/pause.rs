@@ -1,9 +1,6 @@
 //! `dovetail pause` and `dovetail resume`: nothing is disrupted for a while; pods that come get nodes all the same.
 
-use std::{
-    io::{BufRead, Write},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use api::{
     annotations::{PAUSE, PAUSE_REASON},
@@ -14,7 +11,12 @@ use model::object::{NodePool, ObjectKey};
 use runtime::{Api, Clock, Patch, api::Whereabouts};
 use serde_json::{Value, json};
 
-use crate::{answer::Answer, failure::Failure, live, raw, terminal::counted};
+use crate::{
+    answer::Answer,
+    failure::Failure,
+    live, raw,
+    terminal::{agreed, counted},
+};
 
 /// Stop voluntary disruption at once: consolidation, drift and expiry. New nodes and repair go on.
 ///
@@ -120,14 +122,7 @@ impl Which {
 
     /// Shows what will be written, and asks.
     fn agrees(&self, asks: &str) -> anyhow::Result<bool> {
-        if self.yes {
-            return Ok(true);
-        }
-        eprint!("{asks} Continue? [y/N] ");
-        std::io::stderr().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        Ok(self.yes || agreed(asks)?)
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::{
     answer::Answer,
+    crds,
     failure::Failure,
     live::wait_for,
     raw::{self, noted},
@@ -29,7 +30,7 @@ use crate::{
 /// Write what a cluster holds to a file, for every command that takes --from.
 ///
 /// Everything that decisions, rules and checks look at: pools, claims, nodes, pods and who made them, budgets, volumes, node
-/// classes, the controller's lease and its decisions. Secrets are never read, and of ConfigMaps only the controller's own.
+/// classes, Karpenter's CRDs, the controller's lease and its decisions. Secrets are never read, and of ConfigMaps only the controller's own.
 /// --redact leaves out what may be private: environment, commands, probes, user data, scalers' addresses, annotations of others.
 ///
 /// Example: dovetail snapshot -o prod.json.gz && dovetail status --from prod.json.gz
@@ -127,6 +128,14 @@ async fn held(api: &Api, cluster: &str, redact: bool) -> Result<Held, Failure> {
         let listed = api.call(http::Method::GET, &path, None, "application/json").await;
         held.take(listed.map(|page| vec![page]), cluster, api_version, kind)?;
     }
+    for name in crds::diff::names() {
+        let path = format!("{}/{name}", crds::diff::PATH);
+        match api.call(http::Method::GET, &path, None, "application/json").await {
+            Ok(bytes) => held.objects.extend(definition(&bytes)),
+            Err(error) if error.is_not_found() || error.is_forbidden() => {}
+            Err(error) => return Err(raw::unreachable(cluster, &error)),
+        }
+    }
     for object in &mut held.objects {
         redaction::tidied(object);
         if redact {
@@ -134,6 +143,14 @@ async fn held(api: &Api, cluster: &str, redact: bool) -> Result<Held, Failure> {
         }
     }
     Ok(held)
+}
+
+/// A definition with its kind written on it, as in a list.
+fn definition(bytes: &[u8]) -> Option<Value> {
+    let mut found: Value = serde_json::from_slice(bytes).ok()?;
+    found["apiVersion"] = "apiextensions.k8s.io/v1".into();
+    found["kind"] = "CustomResourceDefinition".into();
+    Some(found)
 }
 
 impl Held {

@@ -9,7 +9,7 @@ mod time;
 mod wrap;
 mod zone;
 
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal, Write};
 
 pub(crate) use bar::bar;
 pub(crate) use fill::filled;
@@ -152,6 +152,15 @@ impl Surroundings {
             zone: Zone::local(set("TZ").as_deref()),
         }
     }
+}
+
+/// Says what will be written, and asks; what cannot be asked is not agreed to.
+pub(crate) fn agreed(asks: &str) -> std::io::Result<bool> {
+    eprint!("{asks} Continue? [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn columns() -> Option<usize> {

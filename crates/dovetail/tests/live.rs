@@ -2,9 +2,18 @@
 // Clippy sees tests only in test functions; here everything is one.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::{fs, path::PathBuf, process::Command, thread};
+use std::{
+    fs,
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use simulator::ApiServer;
 
@@ -17,7 +26,11 @@ struct Cluster {
 
 impl Cluster {
     fn start() -> Self {
-        let server = ApiServer::new(Timestamp::now);
+        Self::with_clock(Timestamp::now)
+    }
+
+    fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        let server = ApiServer::new(clock);
         for definition in api::crds::installation(&api::provider::Provider::ALL) {
             server.create(serde_json::to_value(definition).unwrap()).unwrap();
         }
@@ -202,4 +215,131 @@ fn a_snapshot_says_how_kubectl_would_make_one() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("kubectl get nodes,pods,nodepools"), "{text}");
+}
+
+impl Cluster {
+    /// Runs a command and says how it ended and what it printed.
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+            .args(arguments)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+}
+
+#[test]
+fn crds_of_a_cluster_that_has_ours_are_the_same() {
+    let cluster = Cluster::start();
+    let (code, text, error) = cluster.run(&["crds", "--diff", "--exit-code"]);
+    assert_eq!(code, Some(0), "{text}{error}");
+    assert!(text.contains("CRDs are as this program has them."), "{text}");
+}
+
+/// The CRD of NodePools with a rule less and a field more.
+fn other_pools(cluster: &Cluster) {
+    let name = "nodepools.karpenter.sh";
+    let mut definition = cluster.server.get("CustomResourceDefinition", name).unwrap();
+    let spec = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    spec["properties"]["weight"]["maximum"] = json!(1000);
+    spec["properties"]["colour"] = json!({"type": "string"});
+    definition["metadata"] = json!({"name": name});
+    cluster.server.delete("CustomResourceDefinition", name).unwrap();
+    cluster.server.create(definition).unwrap();
+}
+
+#[test]
+fn crds_are_compared_field_by_field_and_applied_after_a_yes() {
+    let cluster = Cluster::start();
+    other_pools(&cluster);
+    cluster
+        .server
+        .delete("CustomResourceDefinition", "nodeoverlays.karpenter.sh")
+        .unwrap();
+    let mut heavy = pool();
+    heavy["spec"]["weight"] = json!(500);
+    cluster.server.create(heavy).unwrap();
+
+    let (code, text, error) = cluster.run(&["crds", "--diff", "--exit-code"]);
+    assert_eq!(code, Some(3), "{text}{error}");
+    for wanted in [
+        "nodeoverlays.karpenter.sh",
+        "not installed",
+        "stricter  spec.weight: maximum 1000 becomes 100",
+        "stricter  spec.colour: the field goes",
+        "refuses   general as it is: spec.weight:",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in\n{text}");
+    }
+
+    let (code, text, error) = cluster.run(&["crds", "--apply"]);
+    assert_eq!((code, text.as_str()), (Some(0), "nothing was written\n"), "{error}");
+    let (code, text, error) = cluster.run(&["crds", "--apply", "--yes"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(
+        text,
+        "nodeoverlays.karpenter.sh installed\nnodepools.karpenter.sh applied\n"
+    );
+    let (code, text, _) = cluster.run(&["crds", "--diff", "--exit-code"]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+fn claim_without_a_node() -> Value {
+    json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": {"name": "general-1", "labels": {"karpenter.sh/nodepool": "general"}},
+        "spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}, "requirements": []},
+        "status": {"providerID": "aws:///z/i-1", "conditions": [
+            {"type": "Launched", "status": "True", "reason": "Launched", "message": "", "lastTransitionTime": "2026-11-10T10:00:00Z"},
+            {"type": "Registered", "status": "True", "reason": "Registered", "message": "", "lastTransitionTime": "2026-11-10T10:00:00Z"}]}})
+}
+
+#[test]
+fn the_doctor_mends_what_is_safe_and_names_the_command_for_the_rest() {
+    let is_past = Arc::new(AtomicBool::new(true));
+    let clock = Arc::clone(&is_past);
+    let cluster = Cluster::with_clock(move || {
+        let past = SignedDuration::from_hours(i64::from(clock.load(Ordering::Relaxed)));
+        Timestamp::now() - past
+    });
+    cluster.server.create(lease(Timestamp::now())).unwrap();
+    cluster.server.create(claim_without_a_node()).unwrap();
+    cluster
+        .server
+        .create(
+            json!({"apiVersion": "v1", "kind": "Node", "spec": {"providerID": "aws:///z/i-2"},
+            "metadata": {"name": "stray",
+                "labels": {"karpenter.sh/nodepool": "general", "team": "shop"}}}),
+        )
+        .unwrap();
+    // A node that has just come may still be claimed.
+    is_past.store(false, Ordering::Relaxed);
+
+    let (code, text, error) = cluster.run(&["doctor", "--fix"]);
+    assert_eq!((code, text.as_str()), (Some(0), "nothing was written\n"), "{error}");
+    assert!(error.contains("deletes NodeClaim general-1"), "{error}");
+    assert!(cluster.server.get("NodeClaim", "general-1").is_some());
+
+    let (code, text, error) = cluster.run(&["doctor", "--fix", "D10", "--yes"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(text.starts_with("D10  NodeClaim general-1 is deleted"), "{text}");
+    assert!(cluster.server.get("NodeClaim", "general-1").is_none());
+    let labels = || cluster.server.get("Node", "stray").unwrap()["metadata"]["labels"].clone();
+    assert_eq!(
+        labels()["karpenter.sh/nodepool"],
+        "general",
+        "only what was asked for is mended"
+    );
+
+    let (code, text, error) = cluster.run(&["doctor", "--fix", "--yes"]);
+    assert_eq!(code, Some(0), "{text}{error}");
+    assert_eq!(labels(), json!({"team": "shop"}), "{text}{error}");
+    let (code, _, error) = cluster.run(&["doctor", "--fix", "D05", "--yes"]);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(
+        error.starts_with("error   D05 has no fix that is safe without a person\n"),
+        "{error}"
+    );
 }

@@ -6,7 +6,7 @@ use api::{finalizers::TERMINATION, labels::NODEPOOL};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Check, State};
+use super::{Check, State, mend::Act};
 use crate::{
     raw::{Raw, text},
     terminal::counted,
@@ -131,7 +131,11 @@ fn lost(claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<Check> {
                 .fix(
                     format!("kubectl delete nodeclaim {name}"),
                     "the finalizer asks the cloud first and ends the instance if it is there; no pod can run without its Node",
-                ),
+                )
+                .act(Act::DeleteClaim {
+                    name: name.to_owned(),
+                    uid: text(claim, "metadata.uid").to_owned(),
+                }),
         );
     }
     if checks.is_empty() {
@@ -161,7 +165,11 @@ fn lost(claims: &[&Value], nodes: &[&Value], now: Timestamp) -> Vec<Check> {
             .fix(
                 format!("kubectl label node {name} {NODEPOOL}-"),
                 "the node stays and keeps its pods; it is then left alone as a node of somebody else",
-            ),
+            )
+            .act(Act::ReleaseNode {
+                name: name.to_owned(),
+                uid: text(node, "metadata.uid").to_owned(),
+            }),
         );
     }
     if are_claimed {

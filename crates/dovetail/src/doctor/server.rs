@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::{Api, ApiError, Clock};
 use serde_json::Value;
 
-use super::{Check, Fix, State, access};
+use super::{Check, Fix, State, access, mend::Act};
 use crate::{failure::Failure, raw::text, terminal::counted};
 
 /// The controller's lease, whoever holds it.
@@ -104,10 +104,11 @@ async fn definitions(api: &Api) -> Result<Check, Failure> {
         .map(|name| format!("{name} is not installed"))
         .chain(stale)
         .collect();
-    Ok(check.fix(
-        "dovetail crds | kubectl apply --server-side -f -",
+    let check = check.fix(
+        "dovetail crds --diff",
         "applying CRDs changes no object; versions that are stored stay",
-    ))
+    );
+    Ok(check.act(Act::ApplyDefinitions))
 }
 
 /// D02: every verb of the shipped roles.
@@ -161,6 +162,7 @@ async fn permissions(api: &Api, service_account: Option<&str>) -> Result<Check, 
         check.fix = Some(Fix {
             commands: vec!["kubectl apply -f deploy/rbac.yaml".to_owned()],
             safe_because: "it grants what the controller uses and no more".to_owned(),
+            act: None,
         });
     }
     Ok(check)
