@@ -19,6 +19,7 @@ mod pause;
 mod place;
 mod plan;
 mod plugin;
+mod prices;
 mod raw;
 mod replay;
 mod reply;
@@ -74,6 +75,7 @@ enum Command {
     Drift(drift::Args),
     Doctor(doctor::Args),
     Snapshot(snapshot::Args),
+    Prices(Box<prices::Args>),
     Crds(crds::Args),
     Completion(completion::CompletionArgs),
     Man(completion::ManArgs),
@@ -126,6 +128,7 @@ fn answer(command: Command) -> anyhow::Result<ExitCode> {
         Command::Drift(args) => watch::answered(args.reply, &args.place, || drift::answer(&args)),
         Command::Doctor(args) => watch::answered(args.reply, &args.place, || doctor::answer(&args)),
         Command::Snapshot(args) => snapshot::answer(&args)?.print(),
+        Command::Prices(args) => prices::answer(&args)?.print(),
         Command::Completion(args) => completion::completion(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Man(args) => completion::man(&args, Cli::command()).map(Answer::from)?.print(),
         Command::Crds(args) => crds::answer(&args)?.print(),

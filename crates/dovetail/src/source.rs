@@ -14,9 +14,10 @@ mod untold;
 use std::{path::PathBuf, time::Duration};
 
 use insight::{Prices, View, commitment::Coverage};
+use jiff::Timestamp;
 use model::{
     dump::Report,
-    snapshot::{Catalog, Snapshot, Title},
+    snapshot::{Catalog, Objects, Settings, Snapshot, Title},
 };
 use runtime::Clock;
 
@@ -49,6 +50,8 @@ pub(crate) struct SourceArgs {
 pub(crate) enum Needs {
     /// Everything a decision is made from: at least a NodePool, and a catalogue.
     Decisions,
+    /// A catalogue, and what of a cluster says which: NodePools and nodes. A catalogue that is named needs no cluster.
+    Offers,
     /// All objects there are, whatever they are.
     #[allow(dead_code, reason = "for commands that judge manifests")]
     Objects,
@@ -95,13 +98,15 @@ pub(crate) enum Origin {
         /// What the API server says it is.
         version: Option<String>,
     },
+    /// No cluster at all: the question is about a catalogue.
+    Catalogue,
 }
 
 impl Origin {
     /// The name of the cluster, where it has one.
     fn cluster(&self) -> Option<&str> {
         match self {
-            Self::Dump { .. } => None,
+            Self::Dump { .. } | Self::Catalogue => None,
             Self::Live { cluster, .. } => Some(cluster),
         }
     }
@@ -111,6 +116,7 @@ impl Origin {
         match self {
             Self::Dump { .. } => "dump",
             Self::Live { .. } => "cluster",
+            Self::Catalogue => "catalogue",
         }
     }
 
@@ -119,6 +125,7 @@ impl Origin {
         match self {
             Self::Dump { name, .. } => name,
             Self::Live { cluster, .. } => cluster,
+            Self::Catalogue => "the catalogue",
         }
     }
 }
@@ -162,7 +169,9 @@ impl Input {
 pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     let clock = Clock::system();
     let began = clock.now();
-    let (raw, origin, mut assumed) = if args.place.from.is_empty() {
+    let (raw, origin, mut assumed) = if needs == Needs::Offers && args.names_no_cluster() {
+        (no_cluster(began), Origin::Catalogue, Vec::new())
+    } else if args.place.from.is_empty() {
         if args.place.at.is_some() {
             return Err(no_history().into());
         }
@@ -172,8 +181,16 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     };
     let (snapshot, catalogue) = match needs {
         Needs::Decisions => {
-            let (snapshot, offers) = completed(args, &raw, &origin, &assumed)?;
+            if raw.objects().node_pools.is_empty() {
+                return Err(no_node_pools(origin.name(), raw.objects().len(), &assumed).into());
+            }
+            let (snapshot, offers) = completed(args, &raw, &origin)?;
             assumed.extend(missing_kinds(&snapshot, origin.place()));
+            assumed.extend(offers.assumed.iter().cloned());
+            (snapshot, Some(offers))
+        }
+        Needs::Offers => {
+            let (snapshot, offers) = completed(args, &raw, &origin)?;
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
         }
@@ -201,6 +218,29 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     })
 }
 
+impl SourceArgs {
+    /// Whether a catalogue is named and no cluster beside it.
+    fn names_no_cluster(&self) -> bool {
+        let Place {
+            from,
+            kubeconfig,
+            context,
+            ..
+        } = &self.place;
+        self.catalogue.is_some() && from.is_empty() && kubeconfig.is_none() && context.is_none()
+    }
+}
+
+/// A snapshot of nothing.
+fn no_cluster(now: Timestamp) -> Snapshot {
+    let title = Title {
+        name: String::new(),
+        taken_at: now,
+        origin: String::new(),
+    };
+    Snapshot::new(title, Settings::default(), Objects::default(), Catalog::default())
+}
+
 fn no_history() -> Failure {
     Failure::usage(
         "--at needs --from",
@@ -210,15 +250,7 @@ fn no_history() -> Failure {
 }
 
 /// The snapshot with what its cloud offers, unless it holds what no API server accepts.
-fn completed(
-    args: &SourceArgs,
-    raw: &Snapshot,
-    origin: &Origin,
-    assumed: &[String],
-) -> Result<(Snapshot, Offers), Failure> {
-    if raw.objects().node_pools.is_empty() {
-        return Err(no_node_pools(origin.name(), raw.objects().len(), assumed));
-    }
+fn completed(args: &SourceArgs, raw: &Snapshot, origin: &Origin) -> Result<(Snapshot, Offers), Failure> {
     let mut offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
     if let Some(file) = &args.prices {
         let (catalog, told, of) = prices::applied(file, offers.catalog.as_ref().unwrap_or(raw.catalog()))?;

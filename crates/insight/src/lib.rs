@@ -12,6 +12,7 @@ pub mod hold;
 pub mod launch;
 pub mod money;
 mod name;
+pub mod offer;
 pub mod outlook;
 mod removal;
 pub mod rule;

@@ -30,7 +30,7 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin,
         return Err(nothing_in(&name, &report));
     }
     let mut assumed = match needs {
-        Needs::Pools => Vec::new(),
+        Needs::Pools | Needs::Offers => Vec::new(),
         Needs::Decisions | Needs::Objects => passed_over(&report),
     };
     let snapshot = if needs == Needs::Decisions {

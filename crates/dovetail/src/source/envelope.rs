@@ -29,7 +29,7 @@ pub(crate) struct Envelope<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SourceReport {
-    /// `dump` or `live`.
+    /// `dump`, `live`, or `catalogue` where no cluster was asked.
     pub(crate) r#type: String,
     /// The files, or the cluster.
     pub(crate) name: String,
@@ -97,6 +97,10 @@ impl Input {
                 leader: leader.clone(),
                 ..common
             },
+            Origin::Catalogue => SourceReport {
+                r#type: "catalogue".into(),
+                ..common
+            },
         }
     }
 
@@ -129,10 +133,12 @@ impl Input {
                 let leader = leader.unwrap_or_default();
                 format!("live {cluster}{leader}: {holds}, {} old", seconds(self.took))
             }
+            Origin::Catalogue => String::new(),
         };
         if let Some(offers) = &self.catalogue {
+            let start = if line.is_empty() { "" } else { "; " };
             let types = grouped(self.snapshot.catalog().instance_types.len() as u128);
-            line += &format!("; catalogue {}", offers.name);
+            line += &format!("{start}catalogue {}", offers.name);
             if !offers.region.is_empty() {
                 line += &format!(" {}", offers.region);
             }

@@ -26,6 +26,8 @@ use crate::{
 const ESSENTIAL: [&str; 4] = ["NodePool", "NodeClaim", "Node", "Pod"];
 /// Of these two a command about budgets reads.
 const POOLS: [&str; 2] = ["NodePool", "Node"];
+/// And of these one about prices.
+const OFFERS: [&str; 3] = ["NodePool", "Node", "NodeOverlay"];
 /// The controller's lease, whoever holds it.
 const LEASE: &str = "karpenter-leader-election";
 
@@ -74,6 +76,12 @@ struct Listed {
     server_time: Option<jiff::Timestamp>,
 }
 
+/// Kinds with their versions.
+fn of_kinds(names: &[&str]) -> Vec<(&'static str, &'static str)> {
+    let all = Objects::KINDS.iter().copied();
+    all.filter(|(_, kind)| names.contains(kind)).collect()
+}
+
 async fn listed(place: &Whereabouts, needs: Needs) -> Result<Listed, Failure> {
     let (api, context) = connect_to(place, Options::new(USER_AGENT))
         .await
@@ -81,11 +89,8 @@ async fn listed(place: &Whereabouts, needs: Needs) -> Result<Listed, Failure> {
     let cluster = short(&context);
     let wanted: Vec<(&str, &str)> = match needs {
         Needs::Decisions | Needs::Objects => Objects::KINDS.to_vec(),
-        Needs::Pools => Objects::KINDS
-            .iter()
-            .copied()
-            .filter(|(_, kind)| POOLS.contains(kind))
-            .collect(),
+        Needs::Pools => of_kinds(&POOLS),
+        Needs::Offers => of_kinds(&OFFERS),
     };
     let mut answers = JoinSet::new();
     for (at, (api_version, kind)) in wanted.iter().copied().enumerate() {
@@ -103,7 +108,7 @@ async fn listed(place: &Whereabouts, needs: Needs) -> Result<Listed, Failure> {
             Err(error) => gaps.take(&error, kind, &name, &cluster)?,
         }
     }
-    if needs != Needs::Pools {
+    if !matches!(needs, Needs::Pools | Needs::Offers) {
         let classes = node_classes(&api, &lists, &mut gaps, &cluster).await?;
         lists.extend(classes);
     }

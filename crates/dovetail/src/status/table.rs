@@ -96,6 +96,7 @@ fn title(status: &Status, input: &Input, screen: &Screen) -> String {
             );
             (cluster, Some(leader))
         }
+        Origin::Catalogue => (&input.snapshot.title().name, None),
     };
     let mut parts = vec![name.clone()];
     if !status.kubernetes.is_empty() {

@@ -99,6 +99,7 @@ pub(super) fn title(input: &Input) -> Title {
             version,
             ..
         } => (cluster.clone(), leader.clone(), version.clone()),
+        Origin::Catalogue => (String::new(), None, None),
     };
     Title {
         cluster,

@@ -126,12 +126,17 @@ fn azure(items: Vec<RetailItem>) -> Result<Listed, String> {
 fn lines(text: &str) -> Result<Listed, String> {
     let mut listed = Listed::default();
     let mut faults = Vec::new();
+    let mut columns = COLUMNS;
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || line.starts_with("instance_type,") {
+        if line.starts_with("instance_type,") {
+            columns = line.split(',').count().max(COLUMNS);
             continue;
         }
-        match one(line) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match one(line, columns) {
             Ok((what, price)) => drop(listed.prices.insert(what, price)),
             Err(error) => faults.push(format!("line {}: {error}", at + 1)),
         }
@@ -150,10 +155,13 @@ fn lines(text: &str) -> Result<Listed, String> {
     Err(faults.join("\n        "))
 }
 
-fn one(line: &str) -> Result<(super::What, Price), String> {
+/// Columns that count; a heading may name more, as that of `dovetail prices -o csv` does.
+const COLUMNS: usize = 4;
+
+fn one(line: &str, columns: usize) -> Result<(super::What, Price), String> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [name, capacity, zone, dollars] = fields[..] else {
-        return Err(format!("{line:?} has {} fields instead of 4", fields.len()));
+    let (&[name, capacity, zone, dollars, ..], true) = (fields.as_slice(), fields.len() == columns) else {
+        return Err(format!("{line:?} has {} fields instead of {columns}", fields.len()));
     };
     let known = [CAPACITY_TYPE_SPOT, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED];
     if !known.contains(&capacity) {

@@ -1,0 +1,159 @@
+//! `dovetail prices`: what can be bought, where, and for how much an hour; and how today's prices are had.
+
+mod pull;
+mod table;
+
+use insight::offer::{Offer, offers};
+use model::object::{Labels, NodePool};
+use serde::Serialize;
+
+use crate::{
+    answer::Answer,
+    failure::Failure,
+    plugin,
+    reply::{Format, Reply, formats},
+    source::{self, Input, Needs, SourceArgs},
+};
+
+/// Print what a cloud offers: instance types by zone and capacity type with their price an hour, the cheapest first.
+///
+/// A catalogue that is named needs no cluster. Otherwise it is the one that the cluster or the dump buys from, and --pool
+/// leaves what a NodePool may buy, its overlays applied. `pull` prints the command that has prices of today, for --prices.
+///
+///     dovetail prices --catalogue aws -l karpenter.k8s.aws/instance-family=m7g --capacity spot
+///     dovetail prices --from dump/ --pool general --cpu 8
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// `show` offers, or print how to `pull` prices of today.
+    #[arg(value_enum, default_value_t = What::Show)]
+    what: What,
+    /// Only types whose names begin so, such as m7g or m7g.2xlarge.
+    #[arg(long = "type", value_name = "NAME")]
+    types: Vec<String>,
+    /// Only in these zones.
+    #[arg(long, value_name = "ZONE")]
+    zone: Vec<String>,
+    /// Only as this capacity type: spot, on-demand or reserved.
+    #[arg(long, value_name = "TYPE", value_parser = ["spot", "on-demand", "reserved"])]
+    capacity: Option<String>,
+    /// Only with at least so many cores.
+    #[arg(long, value_name = "CORES")]
+    cpu: Option<u64>,
+    /// Only with at least so much memory, in GiB.
+    #[arg(long, value_name = "GIB")]
+    memory: Option<u64>,
+    /// Only what this NodePool may buy.
+    #[arg(long, value_name = "NODEPOOL")]
+    pool: Option<String>,
+    /// Only offers whose nodes would have these labels, as kubectl has them: `kubernetes.io/arch=arm64`.
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = tui::Selector::read)]
+    selector: Option<tui::Selector>,
+    /// How many rows a table has at most; 0 for all.
+    #[arg(long, value_name = "ROWS", default_value_t = 40)]
+    limit: usize,
+    /// How to print it.
+    #[arg(short, long, default_value = "table", value_parser = formats(&["table", "json", "yaml", "csv", "name"]))]
+    output: Format,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    reply: Reply,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    Show,
+    Pull,
+}
+
+/// What can be bought.
+#[derive(Debug, Serialize)]
+struct Prices {
+    /// What was offered before anything was left out.
+    all: usize,
+    offers: Vec<Offer>,
+}
+
+pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
+    let input = source::read(&args.source, Needs::Offers)?;
+    if args.what == What::Pull {
+        return Ok(pull::commands(&input)?.into());
+    }
+    let pool = args.pool.as_deref().map(|name| pool(&input, name)).transpose()?;
+    let is_labelled = |labels: &Labels| args.selector.as_ref().is_none_or(|selector| selector.selects(labels));
+    let mut found = offers(&input.snapshot, pool, is_labelled);
+    found.retain(|offer| args.wants(offer));
+    let catalogue = &input.snapshot.catalog().instance_types;
+    let prices = Prices {
+        all: catalogue.iter().map(|entry| entry.offerings.len()).sum(),
+        offers: found,
+    };
+    let is_empty = prices.offers.is_empty();
+    args.reply.answer(
+        &input,
+        ("Prices", &prices),
+        args.output,
+        is_empty,
+        |screen| match args.output {
+            Format::Csv => table::csv(&prices),
+            Format::Name => table::names(&prices),
+            _ => table::render(&prices, args.limit, screen),
+        },
+    )
+}
+
+impl Args {
+    fn wants(&self, offer: &Offer) -> bool {
+        let begins = |name: &String| is_of(&offer.instance_type, name);
+        (self.types.is_empty() || self.types.iter().any(begins))
+            && (self.zone.is_empty() || self.zone.contains(&offer.zone))
+            && self.capacity.as_ref().is_none_or(|kind| *kind == offer.capacity_type)
+            && self.cpu.is_none_or(|cores| offer.vcpu >= cores)
+            && self.memory.is_none_or(|gib| offer.memory_mib >= gib << 10)
+    }
+}
+
+/// Whether a type is meant by the beginning of its name, up to where a part of names ends: `m7` is not `m7g`.
+fn is_of(name: &str, beginning: &str) -> bool {
+    let beginning = beginning.trim_end_matches('*');
+    name.strip_prefix(beginning).is_some_and(|rest| {
+        rest.is_empty() || beginning.ends_with(['.', '_', '-']) || rest.starts_with(['.', '_', '-'])
+    })
+}
+
+fn pool<'a>(input: &'a Input, name: &str) -> Result<&'a NodePool, Failure> {
+    let pools = &input.snapshot.objects().node_pools;
+    if pools.is_empty() {
+        return Err(Failure::usage(
+            format!("--pool {name} needs a cluster"),
+            "a catalogue alone has no NodePools",
+            "add --from PATH, or leave --catalogue out to ask the cluster",
+        ));
+    }
+    let found = pools.iter().find(|pool| *pool.metadata.name == *name);
+    found
+        .map(AsRef::as_ref)
+        .ok_or_else(|| plugin::unknown("NodePool", name, pools.iter().map(|pool| &*pool.metadata.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_meant_by_whole_parts_of_its_name() {
+        let cases = [
+            ("m7g.2xlarge", "m7g", true),
+            ("m7g.2xlarge", "m7g.", true),
+            ("m7g.2xlarge", "m7g.*", true),
+            ("m7g.2xlarge", "m7g.2xlarge", true),
+            ("m7gd.2xlarge", "m7g", false),
+            ("Standard_D4s_v5", "Standard_D4s", true),
+            ("Standard_D48s_v5", "Standard_D4", false),
+        ];
+        for (name, beginning, expected) in cases {
+            assert_eq!(is_of(name, beginning), expected, "{name} {beginning}");
+        }
+    }
+}
