@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use ledger::Record;
 
 pub(crate) use self::{
-    shelf::{Shelf, ShelfArgs},
+    shelf::{Shelf, ShelfArgs, records_in, records_of},
     why::why,
 };
 use crate::{answer::Answer, document, reply::Reply};

@@ -6,7 +6,7 @@ mod table;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use jiff::Timestamp;
+use model::object::NodeClaim;
 use serde::Serialize;
 use serde_json::json;
 
@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// The manifests of the change: files, directories, or `-` for standard input.
     #[arg(short = 'f', long = "filename", num_args = 1.., value_name = "PATH", requires = "preview")]
     files: Vec<PathBuf>,
+    /// Only NodeClaims with these labels, as kubectl has them: `karpenter.sh/nodepool=general`, `team in (a,b)`.
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = tui::Selector::read)]
+    selector: Option<tui::Selector>,
     #[command(flatten)]
     pub(crate) place: Place,
     /// How long the replacement of a wave of nodes is assumed to take.
@@ -91,6 +94,8 @@ struct NodeReport {
     pods: usize,
     /// Whether it has drifted already.
     is_now: bool,
+    /// Whether the controller has marked it so.
+    marked: bool,
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
@@ -100,7 +105,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     } else {
         None
     };
-    let report = report(&raw, change.as_ref(), args.place.at.unwrap_or(raw.now), args.wave)?;
+    let report = report(&raw, change.as_ref(), args)?;
     let rolls = report.pools.iter().any(|pool| !pool.nodes.is_empty());
     let screen = args.reply.presentation.screen();
     let envelope = || {
@@ -136,7 +141,8 @@ fn read(args: &Args) -> anyhow::Result<Raw> {
     raw::of_cluster(&args.place.cluster())
 }
 
-fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::Duration) -> Result<Report, Failure> {
+fn report(raw: &Raw, change: Option<&Raw>, args: &Args) -> Result<Report, Failure> {
+    let (now, wave) = (args.place.at.unwrap_or(raw.now), args.wave);
     let fleet = Fleet::read(raw);
     if fleet.pools.is_empty() {
         let why = "the source has none of kind NodePool in karpenter.sh/v1";
@@ -149,7 +155,12 @@ fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::
     };
     let mut assumed = raw.gaps.clone();
     let mut drifting: BTreeMap<String, Vec<NodeReport>> = BTreeMap::new();
-    for claim in &fleet.claims {
+    let is_meant = |claim: &&NodeClaim| {
+        let selector = args.selector.as_ref();
+        selector.is_none_or(|selector| selector.selects(&claim.metadata.labels))
+    };
+    let meant: Vec<&NodeClaim> = fleet.claims.iter().filter(is_meant).collect();
+    for claim in &meant {
         let today = fleet.drift(claim);
         let then = match &after {
             None => today.clone(),
@@ -165,6 +176,7 @@ fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::
                 .map(ToString::to_string)
                 .unwrap_or_default(),
             nodeclaim: claim.metadata.name.to_string(),
+            marked: drift.is_marked,
             why: drift.why,
             detail: drift.detail,
             pods: fleet.pods_on(claim),
@@ -191,7 +203,7 @@ fn report(raw: &Raw, change: Option<&Raw>, now: Timestamp, wave: api::duration::
     Ok(Report {
         source: raw.name.clone(),
         change: change.map(|change| change.name.clone()).unwrap_or_default(),
-        nodes: fleet.claims.len(),
+        nodes: meant.len(),
         pools,
         assumed,
     })

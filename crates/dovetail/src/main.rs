@@ -13,6 +13,7 @@ mod drift;
 mod failure;
 mod lint;
 mod live;
+mod notice;
 mod observe;
 mod page;
 mod pause;

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use self::{
     accepted::{accepted, admission},
     cluster::{KINDS, OR_A_DUMP, connected, items, listed, of_cluster, unreachable},
-    files::of_files,
+    files::{of_files, texts},
 };
 
 /// Objects, and where they come from.
@@ -43,6 +43,23 @@ pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
         .fold(value, |value, field| &value[field])
         .as_str()
         .unwrap_or_default()
+}
+
+/// The documents of a text, lists taken apart; JSON is read as such, which is many times faster.
+pub(crate) fn values(text: &str) -> anyhow::Result<Vec<Value>> {
+    let documents: Vec<Value> = if text.trim_start().starts_with('{') {
+        let stream = serde_json::Deserializer::from_str(text).into_iter();
+        stream.collect::<Result<_, _>>()?
+    } else {
+        serde_saphyr::from_multiple(text)?
+    };
+    let apart = documents
+        .into_iter()
+        .flat_map(|mut document| match document.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => items,
+            _ => vec![document],
+        });
+    Ok(apart.collect())
 }
 
 /// Sentences for standard error, a line each, after a word that says what they are.

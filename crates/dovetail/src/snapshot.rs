@@ -22,6 +22,7 @@ use crate::{
     crds,
     failure::Failure,
     live::wait_for,
+    notice,
     raw::{self, noted},
     source::DUMP_COMMAND,
     terminal::{counted, grouped},
@@ -30,7 +31,8 @@ use crate::{
 /// Write what a cluster holds to a file, for every command that takes --from.
 ///
 /// Everything that decisions, rules and checks look at: pools, claims, nodes, pods and who made them, budgets, volumes, node
-/// classes, Karpenter's CRDs, the controller's lease and its decisions. Secrets are never read, and of ConfigMaps only the controller's own.
+/// classes, Karpenter's CRDs, the
+/// controller's lease and its decisions, and Events about interruptions. Secrets are never read, and of ConfigMaps only the controller's own.
 /// --redact leaves out what may be private: environment, commands, probes, user data, scalers' addresses, annotations of others.
 ///
 /// Example: dovetail snapshot -o prod.json.gz && dovetail status --from prod.json.gz
@@ -128,6 +130,12 @@ async fn held(api: &Api, cluster: &str, redact: bool) -> Result<Held, Failure> {
         let listed = api.call(http::Method::GET, &path, None, "application/json").await;
         held.take(listed.map(|page| vec![page]), cluster, api_version, kind)?;
     }
+    for reason in notice::reasons() {
+        let path = notice::events_path(reason);
+        let listed = api.call(http::Method::GET, &path, None, "application/json").await;
+        held.take(listed.map(|page| vec![page]), cluster, "v1", "Event")?;
+    }
+    held.gaps.dedup();
     for name in crds::diff::names() {
         let path = format!("{}/{name}", crds::diff::PATH);
         match api.call(http::Method::GET, &path, None, "application/json").await {

@@ -87,6 +87,8 @@ pub(crate) enum Origin {
         name: String,
         files: usize,
         objects: usize,
+        /// Whether there are Events or ConfigMaps, which no plan reads and which may tell what was said and decided.
+        has_records: bool,
     },
     /// An API server.
     Live {
@@ -305,10 +307,14 @@ fn impossible(name: &str, faults: &[String]) -> Failure {
     )
 }
 
+/// Kinds of a snapshot that other questions are answered from.
+const READ_ELSEWHERE: [&str; 3] = ["CustomResourceDefinition", "Event", "Lease"];
+
 /// What was read and does not count.
 fn passed_over(report: &Report) -> Vec<String> {
     let kind = |((version, kind), count): (&(String, String), &usize)| format!("{count} {kind} of {version}");
-    let kinds: Vec<String> = report.skipped.iter().map(kind).collect();
+    let is_told = |((_, kind), _): &(&(String, String), &usize)| !READ_ELSEWHERE.contains(&kind.as_str());
+    let kinds: Vec<String> = report.skipped.iter().filter(is_told).map(kind).collect();
     let skipped = (!kinds.is_empty()).then(|| format!("no plan reads {}: passed over", kinds.join(", ")));
     let repeated = (report.repeated > 0).then(|| {
         let objects = counted(report.repeated, "object");

@@ -2,6 +2,8 @@
 
 mod table;
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use insight::{
     Prices,
     alert::{Alert, alerts},
@@ -10,14 +12,20 @@ use insight::{
     money::{Accounts, Money},
     outlook::{Move, Outlook, Reach, Total},
 };
+use model::{
+    object::{Labels, NodePool},
+    snapshot::Snapshot,
+};
 use serde::Serialize;
 
 use crate::{
     answer::Answer,
     failure::Failure,
+    notice,
     plan::threads,
     reply::{Format, Reply, formats},
     source::{self, Input, Needs, Origin, SourceArgs},
+    terminal::counted,
 };
 
 /// Print the fleet at a glance: pools, fill, spend, what is next, what is blocked.
@@ -26,6 +34,9 @@ pub(crate) struct Args {
     /// Only these NodePools in the table.
     #[arg(long = "pool", value_name = "NODEPOOL")]
     pools: Vec<String>,
+    /// Only NodePools with these labels in the table, their own or those they give their nodes: `team=shop`.
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = tui::Selector::read)]
+    selector: Option<tui::Selector>,
     /// How to print it.
     #[arg(short, long, default_value = "table", value_parser = formats(&["table", "wide", "json", "yaml", "csv", "name"]))]
     output: Format,
@@ -50,6 +61,8 @@ pub(crate) struct Status {
     on_their_way: usize,
     next: Vec<Move>,
     outlook: Total,
+    /// What the cloud said about machines, as far as Events and decisions tell.
+    notices: notice::Count,
     alerts: Vec<Alert>,
 }
 
@@ -64,8 +77,15 @@ struct PoolStatus {
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
-    let input = source::read(&args.source, Needs::Decisions)?.about_moves();
-    let status = status(&input, &args.pools)?;
+    let mut input = source::read(&args.source, Needs::Decisions)?.about_moves();
+    let ledger = notice::read(&args.source.place, &input);
+    input.assumed.extend(ledger.gaps.iter().cloned());
+    let mut status = status(&input, &args.pools)?;
+    if let Some(selector) = &args.selector {
+        let meant = labelled(&input.snapshot, selector)?;
+        status.pools.retain(|it| meant.contains(&it.pool.name));
+    }
+    status.notices = ledger.count(&claims_of_nodes(&input));
     let needs_a_person = !status.alerts.is_empty();
     args.reply
         .answer(&input, ("Status", &status), args.output, needs_a_person, |screen| {
@@ -144,8 +164,46 @@ fn status(input: &Input, wanted: &[String]) -> Result<Status, Failure> {
         pending: report.pending,
         next: outlook.moves,
         outlook: outlook.total,
+        notices: notice::Count::default(),
         alerts,
     })
+}
+
+/// The NodePools with labels, their own or those of their nodes.
+fn labelled(snapshot: &Snapshot, selector: &tui::Selector) -> Result<Vec<String>, Failure> {
+    let pools = &snapshot.objects().node_pools;
+    let is_meant = |pool: &&Arc<NodePool>| {
+        let of_nodes = pool.spec.template.metadata.labels.iter();
+        let all: Labels = of_nodes.chain(pool.metadata.labels.iter()).cloned().collect();
+        selector.selects(&all) || selector.selects(&pool.metadata.labels)
+    };
+    let names: Vec<String> = pools
+        .iter()
+        .filter(is_meant)
+        .map(|pool| pool.metadata.name.to_string())
+        .collect();
+    if names.is_empty() {
+        return Err(Failure::new(
+            "no NodePool has these labels",
+            format!(
+                "{} looked through, their own labels and those they give their nodes",
+                counted(pools.len(), "NodePool")
+            ),
+            "kubectl get nodepools --show-labels",
+        ));
+    }
+    Ok(names)
+}
+
+/// The claim of each node: notices name either.
+fn claims_of_nodes(input: &Input) -> BTreeMap<String, String> {
+    let claims = input.snapshot.objects().node_claims.iter();
+    claims
+        .filter_map(|claim| {
+            let node = claim.status.node_name.as_ref()?;
+            Some((node.to_string(), claim.metadata.name.to_string()))
+        })
+        .collect()
 }
 
 /// What the API server says it is, or else the newest kubelet.

@@ -1,5 +1,6 @@
 //! `dovetail why`: why a pod is pending or sits where it does, why a node came and stays, why a NodePool launches nothing.
 
+mod history;
 mod node;
 mod object;
 mod pod;
@@ -16,6 +17,8 @@ use insight::{
 };
 
 use self::{
+    history::Explained,
+    node::Part,
     object::{Kind, Object},
     pod::Pools,
 };
@@ -23,6 +26,7 @@ use crate::{
     answer::Answer,
     decisions::{self, ShelfArgs},
     failure::Failure,
+    notice::{self, Ledger},
     plan::threads,
     reply::{Format, Reply, formats},
     source::{self, Input, Needs, SourceArgs},
@@ -41,6 +45,7 @@ use crate::{
 ///     dovetail why 6c59
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each, as the command line has them")]
 pub(crate) struct Args {
     /// What about: pod|node|nodeclaim|nodepool NAME, or KIND/NAME; a pod also as NAMESPACE/NAME; or a decision's id.
     #[arg(required = true, num_args = 1..=2, value_name = "OBJECT")]
@@ -61,6 +66,12 @@ pub(crate) struct Args {
     /// Of a pod that waits: how far it comes in this NodePool.
     #[arg(long, value_name = "NODEPOOL")]
     pool: Option<String>,
+    /// Of a node: only why it came, with what else could have been bought.
+    #[arg(long, conflicts_with_all = ["stays", "fix"])]
+    came: bool,
+    /// Of a node: only why it stays or goes, and what removing it would take.
+    #[arg(long, conflicts_with = "fix")]
+    stays: bool,
     /// Print only the change that helps, as YAML for `kubectl patch`.
     #[arg(long)]
     fix: bool,
@@ -82,7 +93,22 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         return decisions::why(id, &shelf, args.output, args.reply.presentation);
     }
     let mut object = Object::parsed(&args.object, args.selector.is_some())?;
+    let is_machine = matches!(object.kind, Kind::Node | Kind::NodeClaim);
+    if (args.came || args.stays) && !is_machine {
+        return Err(Failure::usage(
+            "--came and --stays are about nodes",
+            "pods and NodePools do not come and stay",
+            "dovetail why node NAME --came",
+        )
+        .into());
+    }
     let mut input = source::read(&args.source, Needs::Decisions)?;
+    let ledger = if is_machine {
+        notice::read(&args.source.place, &input)
+    } else {
+        Ledger::default()
+    };
+    input.assumed.extend(ledger.gaps.iter().cloned());
     if let Some(selector) = &args.selector {
         let (name, told) = object::labelled(&input.view(), object.kind, selector, args.namespace.as_deref())?;
         object.name = name;
@@ -91,7 +117,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let view = input.view();
     match object.kind {
         Kind::Pod => pod_answer(args, &input, &view, &object.name),
-        Kind::Node | Kind::NodeClaim => node_answer(args, &input, &view, &object),
+        Kind::Node | Kind::NodeClaim => node_answer(args, &input, &view, (&object, &ledger)),
         Kind::NodePool => pool_answer(args, &input, &view, &object.name),
     }
 }
@@ -129,20 +155,31 @@ fn pod_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow
         })
 }
 
-fn node_answer(args: &Args, input: &Input, view: &View<'_>, object: &Object) -> anyhow::Result<Answer> {
-    let machine = object::machine(view, object)?;
+fn node_answer(
+    args: &Args,
+    input: &Input,
+    view: &View<'_>,
+    (object, ledger): (&Object, &Ledger),
+) -> anyhow::Result<Answer> {
+    let machine = object::machine(view, object).map_err(|failure| history::gone(failure, &object.name, ledger))?;
     let reach = Reach::for_machines(view.machines.len(), threads());
     let why = NodeExplanation::of(view, machine, reach);
     if args.fix {
         return Ok(node::fix(&why)?.into());
     }
     let is_no = why.goes.is_none();
+    let why = Explained::of(why, machine, ledger);
+    let part = match (args.came, args.stays) {
+        (true, _) => Part::Came,
+        (_, true) => Part::Stays,
+        _ => Part::All,
+    };
     args.reply
         .answer(input, ("NodeExplanation", &why), args.output, is_no, |screen| {
             if args.output == Format::Name {
-                return format!("node/{}\n", why.node.name);
+                return format!("node/{}\n", why.node.node.name);
             }
-            node::render(&why, view.now, screen)
+            node::render(&why, view.now, part, screen)
         })
 }
 

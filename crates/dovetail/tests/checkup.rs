@@ -131,7 +131,9 @@ fn drift_is_told_with_its_reason_and_waits_for_its_window() {
     let output = run(&["drift", "--from", from, "--at", AT, "--exit-code"]);
     let shown = text(&output.stdout);
     assert!(
-        shown.starts_with("2 of 2 nodes have drifted: 1 AMIDrift, 1 NodePoolDrifted.\n"),
+        shown.starts_with(
+            "2 of 2 nodes have drifted: 1 AMIDrift, 1 NodePoolDrifted; the controller has marked none of them yet, "
+        ),
         "{shown}"
     );
     assert_eq!(output.status.code(), Some(3));
@@ -288,4 +290,40 @@ fn a_pool_that_is_not_ready_and_a_budget_that_never_allows_are_found() {
         shown.contains("PDB data/pg can never allow an eviction: maxUnavailable 0"),
         "{shown}"
     );
+}
+
+#[test]
+fn drift_that_the_controller_has_not_marked_is_told_so_and_status_counts_what_it_marks() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut objects = healthy();
+    objects[2] = claim(1, "0", "ami-1103");
+    let marked =
+        json!({"type": "Drifted", "status": "True", "reason": "NodePoolDrifted", "message": "NodePoolDrifted"});
+    objects[3]["status"]["conditions"].as_array_mut().unwrap().push(marked);
+    let dump = written(directory.path(), "dump.json", &objects);
+    let from = dump.to_str().unwrap();
+    let told = text(&run(&["drift", "--from", from, "--at", AT]).stdout);
+    assert!(
+        told.starts_with("2 of 2 nodes have drifted: 2 NodePoolDrifted; the controller has not marked 1 of them yet, and status counts what it marks.\n"),
+        "{told}"
+    );
+    let status = document(&["status", "--from", from, "--at", AT, "-o", "json"]);
+    assert_eq!(status["pools"][0]["drifted"], 1, "{status:#}");
+}
+
+#[test]
+fn drift_is_chosen_by_labels_and_keeps_to_the_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut objects = healthy();
+    objects[2] = claim(1, "0", "ami-1103");
+    objects[3] = claim(2, "1", "ami-gone");
+    objects[3]["metadata"]["labels"]["team"] = json!("shop");
+    objects[3]["status"]["nodeName"] = json!("ip-10-0-165-138.eu-central-1.compute.internal");
+    let dump = written(directory.path(), "dump.json", &objects);
+    let from = dump.to_str().unwrap();
+    let told = text(&run(&["drift", "--from", from, "--at", AT, "-l", "team=shop", "--width", "80"]).stdout);
+    assert!(told.starts_with("1 of 1 node has drifted: 1 AMIDrift"), "{told}");
+    for line in told.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }

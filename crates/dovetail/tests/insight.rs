@@ -40,7 +40,7 @@ fn document(arguments: &[&str]) -> Value {
 }
 
 /// Questions of every kind.
-const QUESTIONS: [(&str, &str); 17] = [
+const QUESTIONS: [(&str, &str); 20] = [
     ("status", "status"),
     ("plan", "plan"),
     ("cost", "cost"),
@@ -58,6 +58,9 @@ const QUESTIONS: [(&str, &str); 17] = [
     ("pool-limit", "why nodepool general"),
     ("pool-not-ready", "why nodepool batch-arm"),
     ("whatif-zone", "whatif --zone-down b --at-once"),
+    ("node-came", "why node ip-10-0-2-84 --came"),
+    ("node-stays", "why node ip-10-0-2-84 --stays"),
+    ("prices-pool", "prices --pool general --cpu 8 --limit 6"),
 ];
 
 /// A single word is never broken: it may be something to copy; nor is a patch.

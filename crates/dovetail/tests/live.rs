@@ -343,3 +343,38 @@ fn the_doctor_mends_what_is_safe_and_names_the_command_for_the_rest() {
         "{error}"
     );
 }
+
+#[test]
+fn what_the_cloud_said_is_read_from_a_cluster_and_kept_in_a_snapshot() {
+    let cluster = Cluster::start();
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "default"},
+        "reason": "SpotInterrupted", "involvedObject": {"kind": "NodeClaim", "name": "general-1"},
+        "firstTimestamp": "2026-11-16T15:30:00Z"});
+    for object in [pool(), event] {
+        cluster.server.create(object).unwrap();
+    }
+    let said = |document: &Value| document["notices"]["machines"]["spot interruption"].clone();
+    let (_, live) = cluster.ask("status");
+    assert_eq!(said(&live), 1, "{live:#}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.json");
+    let file = file.to_str().unwrap();
+    let (code, _, error) = cluster.run(&["snapshot", "-o", file]);
+    assert_eq!(code, Some(0), "{error}");
+    let output = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(["status", "-o", "json", "--from", file])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(said(&document), 1, "{document:#}");
+    assert!(
+        !document["assumed"].to_string().contains("CustomResourceDefinition"),
+        "{document:#}"
+    );
+    let compared = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(["crds", "--diff", "--exit-code", "--from", file])
+        .status()
+        .unwrap();
+    assert!(compared.success(), "a snapshot holds the CRDs of its cluster");
+}

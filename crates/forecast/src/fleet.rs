@@ -190,9 +190,18 @@ impl Fleet {
         left
     }
 
-    /// Nodes and the pods that wait or run, in one count each.
+    /// Nodes of NodePools; those of somebody else's take pods and are nobody's business otherwise.
+    pub(crate) fn managed(&self) -> Vec<&Arc<Node>> {
+        let is_managed = |node: &&Arc<Node>| {
+            let pool = node.metadata.labels.get(labels::NODEPOOL);
+            pool.is_some_and(|pool| !pool.is_empty()) && self.snapshot.claim_of_node(node).is_some()
+        };
+        self.snapshot.objects().nodes.iter().filter(is_managed).collect()
+    }
+
+    /// How many nodes of NodePools there are.
     pub fn nodes(&self) -> usize {
-        self.snapshot.objects().nodes.len()
+        self.managed().len()
     }
 
     /// Claims that are up and have been quiet for long enough, drift forgotten: what is left is a question of money.

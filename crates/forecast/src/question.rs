@@ -54,8 +54,10 @@ pub struct Answer {
 /// A cluster in figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Side {
-    /// Nodes.
+    /// Nodes of NodePools.
     pub nodes: usize,
+    /// Nodes of somebody else's.
+    pub unmanaged: usize,
     /// Of these on spot.
     pub spot: usize,
     /// What the nodes of NodePools cost an hour.
@@ -178,7 +180,7 @@ fn stuck(before: &[Unplaced], after: &[Unplaced]) -> Vec<Stuck> {
 fn side(fleet: &Fleet, unplaced: usize) -> Side {
     let snapshot = fleet.snapshot();
     let pools = disruption::tracked_costs(snapshot);
-    let nodes = &snapshot.objects().nodes;
+    let nodes = fleet.managed();
     let is_spot = |kind: &model::object::Text| **kind == *CAPACITY_TYPE_SPOT;
     let spot = nodes
         .iter()
@@ -189,8 +191,10 @@ fn side(fleet: &Fleet, unplaced: usize) -> Side {
         .iter()
         .filter(|pod| pod.node_name.is_some() && pod.is_active())
         .collect();
+    let ours: BTreeSet<&str> = nodes.iter().map(|node| &*node.metadata.name).collect();
     let asked = |name: &str| -> Quantity {
-        let requests = running.iter().map(|pod| pod.resources().requests());
+        let on_ours = |pod: &&&Arc<Pod>| pod.node_name.as_ref().is_some_and(|node| ours.contains(node.as_str()));
+        let requests = running.iter().filter(on_ours).map(|pod| pod.resources().requests());
         requests.fold(Quantity::ZERO, |sum, requests| sum + requests.amount(name))
     };
     let offered = |name: &str| -> Quantity {
@@ -200,6 +204,7 @@ fn side(fleet: &Fleet, unplaced: usize) -> Side {
     let mebi = |amount: Quantity| amount.value() >> 20;
     Side {
         nodes: nodes.len(),
+        unmanaged: snapshot.objects().nodes.len() - nodes.len(),
         spot: spot.count(),
         price: pools.values().copied().sum(),
         pools,

@@ -1,5 +1,6 @@
 //! Claims that end for a reason of their own: too old, without a machine, never launched, too many.
 
+use cloud::NoticeKind;
 use ledger::{Action, Id, Money, Phase, Record, Target, Usd};
 use model::object::NodeClaim;
 
@@ -19,6 +20,19 @@ fn word(reason: Reason) -> &'static str {
         Reason::GarbageCollected => "GarbageCollected",
         Reason::Unhealthy => "Unhealthy",
         Reason::Interrupted(_) => "Interrupted",
+    }
+}
+
+/// What of the reason its word does not say: which notice it was.
+fn detail(reason: Reason) -> &'static str {
+    let Reason::Interrupted(kind) = reason else { return "" };
+    match kind {
+        NoticeKind::SpotInterruption => "spot interruption",
+        NoticeKind::Rebalance => "rebalance recommendation",
+        NoticeKind::ScheduledChange | NoticeKind::Impaired => "health warning",
+        NoticeKind::Stopping => "stopping instance",
+        NoticeKind::Terminating => "terminating instance",
+        NoticeKind::ReservationInterruption => "reservation interruption",
     }
 }
 
@@ -51,17 +65,17 @@ pub(crate) fn ended(cluster: &Cluster, claim: &NodeClaim, reason: Reason) {
             return;
         }
     }
-    gone(cluster, claim, word(reason));
+    gone(cluster, claim, word(reason), detail(reason));
 }
 
 /// Writes down that a static pool has one node less.
 pub(crate) fn scaled_down(cluster: &Cluster, claim: &NodeClaim) {
     if cluster.book().is_on() {
-        gone(cluster, claim, "ScaledDown");
+        gone(cluster, claim, "ScaledDown", "");
     }
 }
 
-fn gone(cluster: &Cluster, claim: &NodeClaim, reason: &str) {
+fn gone(cluster: &Cluster, claim: &NodeClaim, reason: &str, detail: &str) {
     let (name, now) = (&*claim.metadata.name, cluster.now());
     let id = Id::of("delete", [name]);
     let mut target = Target {
@@ -89,6 +103,7 @@ fn gone(cluster: &Cluster, claim: &NodeClaim, reason: &str) {
     }
     let mut record = Record::new(id, Action::Delete, Phase::UnderWay, reason, now);
     label(claim, api::labels::NODEPOOL).clone_into(&mut record.pool);
+    detail.clone_into(&mut record.detail);
     record.nodes = 1;
     record.money = target.usd_h.map(|price| Money {
         before_usd_h: price,

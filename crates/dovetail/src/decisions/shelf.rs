@@ -1,16 +1,10 @@
 //! Where decisions are read from: a cluster's ConfigMaps, a dump that holds them, or a file of lines.
 
-use std::{
-    fs,
-    io::Read,
-    path::{Path, PathBuf},
-};
-
 use anyhow::Context;
 use jiff::Timestamp;
 use ledger::{ENTRY, Limits, Record, Ring, read_lines, read_shard};
 use runtime::{
-    Clock,
+    Api, Clock,
     api::{Options, Whereabouts, connect_to},
 };
 use serde::Serialize;
@@ -20,6 +14,7 @@ use crate::{
     failure::Failure,
     live,
     place::Place,
+    raw,
     source::SourceArgs,
     terminal::{Role, Screen, counted, grouped},
 };
@@ -49,6 +44,8 @@ pub(crate) struct Shelf {
     unread: Vec<String>,
 }
 
+/// How files of a directory are named that may hold decisions.
+const DUMPS: [&str; 4] = ["yaml", "yml", "json", "jsonl"];
 /// How names of the ConfigMaps begin.
 const NAMED: &str = "dovetail-decisions-";
 /// More than any ring holds: files may be of more than one.
@@ -91,9 +88,7 @@ impl ShelfArgs {
             }
             name
         } else {
-            for path in &self.place.from {
-                finds.path(path)?;
-            }
+            raw::texts(&self.place.from, &DUMPS, &mut |name, text, _| finds.text(name, text))?;
             let names: Vec<_> = self.place.from.iter().map(|path| path.display().to_string()).collect();
             names.join(", ")
         };
@@ -103,12 +98,32 @@ impl ShelfArgs {
     }
 }
 
-/// The ConfigMaps of a cluster that hold decisions.
+/// Every decision of a dump; none where it holds none.
+pub(crate) fn records_of(shelf: &ShelfArgs) -> Vec<Record> {
+    let read = shelf.read().ok();
+    read.map(|shelf| shelf.ring.iter().cloned().collect())
+        .unwrap_or_default()
+}
+
+/// Every decision of a cluster; none where it keeps none, or where they may not be read.
+pub(crate) async fn records_in(api: &Api) -> Vec<Record> {
+    let mut finds = Finds::default();
+    for map in listed(api, "", None).await.unwrap_or_default() {
+        finds.map(&map);
+    }
+    finds.shards.into_iter().flat_map(|(_, records)| records).collect()
+}
+
+/// The ConfigMaps of a cluster that hold decisions, and what it is called.
 async fn maps(place: &Whereabouts, namespace: Option<&str>) -> anyhow::Result<(Vec<Value>, String)> {
     let next = "check --kubeconfig and --context, or work from a dump with --from";
     let (api, name) = connect_to(place, Options::new(live::USER_AGENT))
         .await
         .map_err(|error| Failure::unreachable("cannot reach the cluster", error.to_string(), next))?;
+    Ok((listed(&api, &name, namespace).await?, name))
+}
+
+async fn listed(api: &Api, name: &str, namespace: Option<&str>) -> anyhow::Result<Vec<Value>> {
     let within = namespace
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
@@ -120,8 +135,8 @@ async fn maps(place: &Whereabouts, namespace: Option<&str>) -> anyhow::Result<(V
     })?;
     let mut list: Value = serde_json::from_slice(&bytes).with_context(|| format!("read {path}"))?;
     Ok(match list["items"].take() {
-        Value::Array(items) => (items, name),
-        _ => (Vec::new(), name),
+        Value::Array(items) => items,
+        _ => Vec::new(),
     })
 }
 
@@ -153,67 +168,22 @@ impl Finds {
         }
     }
 
-    fn path(&mut self, path: &Path) -> anyhow::Result<()> {
-        if path.as_os_str() == "-" {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .context("read standard input")?;
-            return self.text("standard input", &text);
-        }
-        let cannot = |error: std::io::Error| {
-            let next = "name a dump with --from, or leave it out to ask the cluster";
-            Failure::new(format!("cannot read {}", path.display()), error.to_string(), next)
-        };
-        if path.is_dir() {
-            let entries = fs::read_dir(path).map_err(cannot)?;
-            let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-            files.sort();
-            for file in files.iter().filter(|file| is_dump(file)) {
-                self.path(file)?;
-            }
-            return Ok(());
-        }
-        let bytes = fs::read(path).map_err(cannot)?;
-        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
-            let mut text = String::new();
-            flate2::read::MultiGzDecoder::new(bytes.as_slice())
-                .read_to_string(&mut text)
-                .map_err(cannot)?;
-            text
-        } else {
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        self.text(&path.display().to_string(), &text)
-    }
-
-    fn text(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
+    fn text(&mut self, name: &str, text: &str) {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let is_lines = serde_json::from_str::<Record>(first).is_ok() || first.starts_with("{\"shard\":");
         if is_lines {
             let (records, unread) = read_lines(text);
             self.loose.extend(records);
             self.lost(name, unread);
-            return Ok(());
+            return;
         }
         // Most of a dump is pods; what holds no decision is not even parsed.
         if !text.contains(NAMED) {
-            return Ok(());
+            return;
         }
-        let documents: Vec<Value> = serde_saphyr::from_multiple(text).with_context(|| format!("read {name}"))?;
-        for document in &documents {
-            self.document(document);
-        }
-        Ok(())
-    }
-
-    fn document(&mut self, document: &Value) {
-        if let Some(items) = document["items"].as_array() {
-            for item in items {
-                self.document(item);
-            }
-        } else {
-            self.map(document);
+        match raw::values(text) {
+            Ok(documents) => documents.iter().for_each(|document| self.map(document)),
+            Err(error) => self.unread.push(format!("{name}: {error:#}")),
         }
     }
 
@@ -241,14 +211,6 @@ impl Finds {
             unread: self.unread,
         })
     }
-}
-
-fn is_dump(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let name = name.strip_suffix(".gz").unwrap_or(name);
-    [".yaml", ".yml", ".json", ".jsonl"]
-        .iter()
-        .any(|end| name.ends_with(end))
 }
 
 fn nothing_kept(name: &str, is_live: bool, unread: &[String]) -> Failure {

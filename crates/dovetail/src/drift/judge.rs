@@ -39,6 +39,8 @@ pub(super) struct Drift {
     /// One word, as upstream has it.
     pub(super) why: String,
     pub(super) detail: String,
+    /// Whether the controller has said so already: what it has not marked `status` does not count, and `plan` does not move.
+    pub(super) is_marked: bool,
 }
 
 impl Drift {
@@ -46,6 +48,7 @@ impl Drift {
         Self {
             why: why.to_owned(),
             detail: detail.into(),
+            is_marked: false,
         }
     }
 }
@@ -173,7 +176,10 @@ impl Fleet {
             .condition(DRIFTED)
             .filter(|_| condition::holds(&claim.status.conditions, DRIFTED))
         {
-            return Some(Drift::new(&said.reason, &*said.message));
+            return Some(Drift {
+                is_marked: true,
+                ..Drift::new(&said.reason, &*said.message)
+            });
         }
         let pool = self.pools.get(claim.node_pool()?.as_str())?;
         let stale = |keys: (&str, &str), annotations: &dyn Fn(&str) -> Option<String>| {

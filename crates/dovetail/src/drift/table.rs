@@ -7,6 +7,8 @@ use crate::terminal::{Align, Cell, Role, Screen, Table, counted, cut_in_the_midd
 
 /// Names of nodes narrower than this tell little.
 const LEAST_NAME: usize = 20;
+/// Columns that a sentence beside a row needs, the gap before it included.
+const LEAST_WHAT: usize = 32;
 
 pub(super) fn render(report: &Report, screen: &Screen) -> String {
     if report.change.is_empty() {
@@ -38,18 +40,38 @@ fn today(report: &Report, screen: &Screen) -> String {
     if drifted == 0 {
         return format!("No node has drifted: {} looked at.\n", counted(report.nodes, "node"));
     }
+    let beside = rows(report, screen, true);
+    let fits = screen
+        .width
+        .is_none_or(|width| rows(report, screen, false).width() + LEAST_WHAT <= width);
+    let table = if fits { beside } else { rows(report, screen, false) };
+    let are = if drifted == 1 { "has" } else { "have" };
+    let first = format!(
+        "{drifted} of {} {are} drifted: {}{}.",
+        counted(report.nodes, "node"),
+        reasons(&report.pools),
+        unmarked(report)
+    );
+    let first = hanging("", &first, screen.text_width());
+    format!("{first}{}{}", table.render(screen), times(report, screen))
+}
+
+/// A row for each node; what it is about stands beside it, or where that leaves no room, below.
+fn rows(report: &Report, screen: &Screen, is_beside: bool) -> Table {
     let mut table = Table::default();
     for (title, align) in [
         ("NODE", Align::Left),
         ("POOL", Align::Left),
         ("PODS", Align::Right),
         ("WHY", Align::Left),
-        ("WHAT", Align::Left),
     ] {
         table.column(title, align);
     }
-    table.wrap_last();
-    let most = screen.width.map_or(usize::MAX, |width| (width / 3).max(LEAST_NAME));
+    if is_beside {
+        table.column("WHAT", Align::Left);
+        table.wrap_last();
+    }
+    let part = |parts: usize| screen.width.map_or(usize::MAX, |width| (width / parts).max(LEAST_NAME));
     for pool in &report.pools {
         for node in &pool.nodes {
             let name = if node.node.is_empty() {
@@ -57,22 +79,36 @@ fn today(report: &Report, screen: &Screen) -> String {
             } else {
                 &node.node
             };
-            table.row(vec![
-                cut_in_the_middle(name, most, screen.is_ascii).into(),
-                pool.name.clone().into(),
+            let mut cells: Vec<Cell> = vec![
+                cut_in_the_middle(name, part(3), screen.is_ascii).into(),
+                cut_in_the_middle(&pool.name, part(4), screen.is_ascii).into(),
                 node.pods.to_string().into(),
                 node.why.clone().into(),
-                Cell::new(Role::Secondary, node.detail.clone()),
-            ]);
+            ];
+            if is_beside {
+                cells.push(Cell::new(Role::Secondary, node.detail.clone()));
+            }
+            table.row(cells);
+            if !is_beside && !node.detail.is_empty() && node.detail != node.why {
+                let below = hanging("    ", &node.detail, screen.text_width());
+                table.line(below.trim_end().to_owned());
+            }
         }
     }
-    let are = if drifted == 1 { "has" } else { "have" };
-    let first = format!(
-        "{drifted} of {} {are} drifted: {}.\n",
-        counted(report.nodes, "node"),
-        reasons(&report.pools)
-    );
-    format!("{first}{}{}", table.render(screen), times(report, screen))
+    table
+}
+
+/// What the controller has not said yet: other commands go by its word.
+fn unmarked(report: &Report) -> String {
+    let nodes = report.pools.iter().flat_map(|pool| &pool.nodes);
+    let unmarked = nodes.filter(|node| !node.marked).count();
+    match (unmarked, rolling(report)) {
+        (0, _) => String::new(),
+        (count, all) if count == all => {
+            "; the controller has marked none of them yet, and status counts what it marks".to_owned()
+        }
+        (count, _) => format!("; the controller has not marked {count} of them yet, and status counts what it marks"),
+    }
 }
 
 /// When the drifted nodes of each pool go.
@@ -136,12 +172,13 @@ fn preview(report: &Report, screen: &Screen) -> String {
         ]);
     }
     let first = format!(
-        "Applying {} would roll {count} of {}, {}: {}.\n",
+        "Applying {} would roll {count} of {}, {}: {}.",
         report.change,
         counted(report.nodes, "node"),
         counted(pods, "pod"),
         reasons(&report.pools)
     );
+    let first = hanging("", &first, screen.text_width());
     let mut details: Vec<&str> = report
         .pools
         .iter()
@@ -153,7 +190,7 @@ fn preview(report: &Report, screen: &Screen) -> String {
     let told: Vec<String> = details
         .iter()
         .take(4)
-        .map(|detail| format!("because  {detail}\n"))
+        .map(|detail| hanging("because  ", detail, screen.text_width()))
         .collect();
     format!("{first}{}{}", table.render(screen), told.concat())
 }

@@ -24,17 +24,37 @@ const TOLD: usize = 20;
 /// Everything in the files and directories named, `-` standing for standard input. A text that cannot be read fails the
 /// whole, unless it is the template of a chart that was met in a directory.
 pub(crate) fn of_files(paths: &[PathBuf]) -> Result<Raw, Failure> {
-    let mut reading = Reading::default();
-    for path in paths {
-        reading.path(path, true)?;
+    let mut raw = Raw::default();
+    let mut unread = Vec::new();
+    texts(paths, &READ, &mut |name, text, is_named| {
+        let (documents, unreadable) = document::read(name, text);
+        raw.documents.extend(documents);
+        let is_template = !unreadable.is_empty() && text.contains(TEMPLATE);
+        if is_template && !is_named {
+            let gap = format!("{name} is the template of a chart: helm template renders it, and `-f -` reads that");
+            raw.gaps.push(gap);
+        } else {
+            unread.extend(unreadable);
+        }
+    })?;
+    if !unread.is_empty() {
+        return Err(unreadable(&unread));
     }
-    if !reading.unreadable.is_empty() {
-        return Err(unreadable(&reading.unreadable));
-    }
-    let mut raw = reading.raw;
     raw.name = paths.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
     raw.now = time::newest(&raw.documents).unwrap_or_else(|| Clock::system().now());
     Ok(raw)
+}
+
+/// What is done with a text: its name, itself, and whether somebody named it.
+type Sink<'a> = dyn FnMut(&str, &str, bool) + 'a;
+
+/// Every text in files, directories and archives, unpacked; of directories and archives those whose names end so.
+pub(crate) fn texts(paths: &[PathBuf], endings: &[&str], sink: &mut Sink<'_>) -> Result<(), Failure> {
+    let mut walk = Walk { endings, sink };
+    for path in paths {
+        walk.path(path, true)?;
+    }
+    Ok(())
 }
 
 fn name(path: &Path) -> String {
@@ -44,13 +64,12 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-#[derive(Default)]
-struct Reading {
-    raw: Raw,
-    unreadable: Vec<Unreadable>,
+struct Walk<'a, 's> {
+    endings: &'a [&'a str],
+    sink: &'a mut Sink<'s>,
 }
 
-impl Reading {
+impl Walk<'_, '_> {
     fn path(&mut self, path: &Path, is_named: bool) -> Result<(), Failure> {
         if path.as_os_str() == "-" {
             let mut bytes = Vec::new();
@@ -72,7 +91,7 @@ impl Reading {
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
             // A link to a directory may lead in a circle.
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_hidden && (is_directory || is_read(&entry.path())) {
+            if !is_hidden && (is_directory || self.is_read(&entry.path())) {
                 self.path(&entry.path(), false)?;
             }
         }
@@ -83,7 +102,7 @@ impl Reading {
     fn archive(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let damaged = || not_read(name, &std::io::Error::other("the archive is damaged or cut short"));
         for (file, content) in tar::files(bytes).ok_or_else(damaged)? {
-            if is_read(Path::new(&file)) {
+            if self.is_read(Path::new(&file)) {
                 self.bytes(&format!("{name}:{file}"), content.to_vec(), false)?;
             }
         }
@@ -104,27 +123,24 @@ impl Reading {
             return self.archive(name, &bytes);
         }
         let text = String::from_utf8(bytes).map_err(|_| fail(std::io::Error::other("it is not UTF-8 text")))?;
-        let (documents, unreadable) = document::read(name, &text);
-        self.raw.documents.extend(documents);
-        let is_template = !unreadable.is_empty() && text.contains(TEMPLATE);
-        if is_template && !is_named {
-            let gap = format!("{name} is the template of a chart: helm template renders it, and `-f -` reads that");
-            self.raw.gaps.push(gap);
-        } else {
-            self.unreadable.extend(unreadable);
-        }
+        (self.sink)(name, &text, is_named);
         Ok(())
+    }
+
+    fn is_read(&self, path: &Path) -> bool {
+        is_named_so(path, self.endings)
     }
 }
 
-fn is_read(path: &Path) -> bool {
-    let extension = |path: &Path| {
-        path.extension()
-            .map(|extension| extension.to_string_lossy().to_lowercase())
-    };
-    match extension(path).as_deref() {
-        Some("gz") => path.file_stem().is_some_and(|stem| is_read(Path::new(stem))),
-        Some(extension) => READ.contains(&extension),
+fn is_named_so(path: &Path, endings: &[&str]) -> bool {
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("gz") => path
+            .file_stem()
+            .is_some_and(|stem| is_named_so(Path::new(stem), endings)),
+        Some(extension) => endings.contains(&extension),
         None => false,
     }
 }

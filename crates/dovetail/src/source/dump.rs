@@ -10,6 +10,9 @@ use model::{
 use super::{DUMP_COMMAND, Needs, Origin, SourceArgs, passed_over, time, untold};
 use crate::{failure::Failure, terminal::counted};
 
+/// Kinds that tell what was said and decided.
+const RECORDS: [&str; 2] = ["Event", "ConfigMap"];
+
 /// The objects of the files, and what of them does not count.
 pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin, Vec<String>), Failure> {
     let name = names(&args.place.from);
@@ -44,6 +47,7 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin,
         name,
         files: report.sources,
         objects: report.objects,
+        has_records: report.skipped.keys().any(|(_, kind)| RECORDS.contains(&kind.as_str())),
     };
     Ok((snapshot, origin, assumed))
 }

@@ -122,7 +122,9 @@ impl Input {
             counted(objects.pods.len(), "pod")
         );
         let mut line = match &self.origin {
-            Origin::Dump { name, files, objects } => format!(
+            Origin::Dump {
+                name, files, objects, ..
+            } => format!(
                 "{name}: {holds}, {} in {}, read in {}",
                 counted(*objects, "object"),
                 counted(*files, "file"),

@@ -7,6 +7,7 @@ use insight::{
 
 use super::{PoolStatus, Status};
 use crate::{
+    notice,
     source::{Input, Origin},
     terminal::{
         Align, Amount, Cell, Role, Screen, Table, bar, counted, filled, grouped, hanging, per_hour, percent, span,
@@ -78,7 +79,32 @@ fn head(status: &Status, input: &Input, screen: &Screen) -> String {
     text.push_str(&line("pods", &pods(status), screen));
     text.push_str(&line("spend", &spend(status), screen));
     text.push_str(&line("saved", &saved(status), screen));
+    if !status.notices.is_empty() {
+        text.push_str(&line("notices", &notices(&status.notices, input, screen), screen));
+    }
     text
+}
+
+/// What the cloud said: `2 spot interruptions, 1 rebalance recommendation since 14:41 UTC; 2 nodes drained for them`.
+fn notices(count: &notice::Count, input: &Input, screen: &Screen) -> String {
+    let said: Vec<String> = count
+        .machines
+        .iter()
+        .map(|(text, machines)| counted(*machines, text))
+        .collect();
+    let said = if said.is_empty() {
+        "of some kind".to_owned()
+    } else {
+        said.join(", ")
+    };
+    let since = count
+        .since
+        .map(|since| format!(" since {}", screen.zone.said(since, input.snapshot.taken_at())));
+    let drained = match count.drained {
+        0 => "no node drained for it".to_owned(),
+        nodes => format!("{} drained for it", counted(nodes, "node")),
+    };
+    format!("{said}{}; {drained}", since.unwrap_or_default())
 }
 
 fn title(status: &Status, input: &Input, screen: &Screen) -> String {

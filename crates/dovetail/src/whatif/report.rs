@@ -24,7 +24,10 @@ pub(super) struct Report {
 
 #[derive(Debug, Serialize)]
 pub(super) struct SideReport {
+    /// Nodes of NodePools, as in `status`.
     nodes: usize,
+    /// Nodes of somebody else's.
+    unmanaged: usize,
     spot: usize,
     spend_usd_h: f64,
     spend_usd_mo: f64,
@@ -133,6 +136,7 @@ impl SideReport {
     fn of(side: &Side) -> Self {
         Self {
             nodes: side.nodes,
+            unmanaged: side.unmanaged,
             spot: side.spot,
             spend_usd_h: dollars(side.price),
             spend_usd_mo: month(side.price),

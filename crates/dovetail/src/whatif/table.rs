@@ -207,13 +207,20 @@ fn difference(was: usize, is: usize) -> String {
 }
 
 fn came_and_went(answer: &Answer) -> String {
-    let (lost, new) = (answer.removed.len(), answer.new_nodes.len());
-    match (lost, new) {
-        (0, 0) => String::new(),
-        (0, new) => format!("{new} new"),
-        (lost, 0) => format!("{lost} gone"),
-        (lost, new) => format!("{lost} gone, {new} new"),
+    // Nodes of somebody else's go with their zone, and count in no figure of NodePools.
+    let others = answer.before.unmanaged.saturating_sub(answer.after.unmanaged);
+    let (lost, new) = (answer.removed.len().saturating_sub(others), answer.new_nodes.len());
+    let mut parts = Vec::new();
+    if lost > 0 {
+        parts.push(format!("{lost} gone"));
     }
+    if new > 0 {
+        parts.push(format!("{new} new"));
+    }
+    if others > 0 {
+        parts.push(format!("{others} of somebody else's gone"));
+    }
+    parts.join(", ")
 }
 
 /// The pools whose spend changes, the largest change first.

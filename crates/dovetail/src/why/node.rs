@@ -11,7 +11,7 @@ use insight::{
 };
 use jiff::Timestamp;
 
-use super::nothing_to_fix;
+use super::{history::Explained, nothing_to_fix};
 use crate::{
     failure::Failure,
     terminal::{Amount, Role, Screen, bar, counted, hanging, percent, span},
@@ -26,22 +26,111 @@ const MOST_MOVES: usize = 6;
 /// A node younger than this leads with why it came.
 const YOUNG: i64 = 15 * 60;
 
-pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> String {
+/// What of the answer is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    Came,
+    Stays,
+}
+
+pub(super) fn render(explained: &Explained, now: Timestamp, part: Part, screen: &Screen) -> String {
+    let why = &explained.node;
     let width = screen.text_width();
     let name = title(why);
-    let mut text = hanging("", &sentence(why, &name, now, screen), width);
+    let first = match part {
+        Part::Came => arrival(explained, &name),
+        _ => sentence(why, &name, now, screen),
+    };
+    let mut text = hanging("", &first, width);
     text = text.replacen(&name, &screen.paint(Role::Heading, &name), 1);
     text.push_str(&hanging("  ", &facts(why), width));
-    if why.node.cpu_m.allocatable > 0 {
+    if why.node.cpu_m.allocatable > 0 && part == Part::All {
         text.push_str(&room(why, screen));
     }
-    let part = |name: &str, rest: &str| hanging(&format!("  {name:10} "), rest, width);
-    if let Some(came) = came(why) {
-        text.push_str(&part("came", &came));
+    if part != Part::Stays {
+        text.push_str(&origin(explained, part, screen));
+        text.push_str(&notices(explained, now, screen));
     }
+    if part == Part::Came {
+        return text;
+    }
+    text.push_str(&stays(why, now, screen));
+    text.push_str(&changes(why, screen));
+    if part == Part::All {
+        text.push_str(&line("pods", &pods(&why.pods), width));
+    }
+    text
+}
+
+fn line(name: &str, rest: &str, width: usize) -> String {
+    hanging(&format!("  {name:10} "), rest, width)
+}
+
+/// Why it came, in a sentence.
+fn arrival(explained: &Explained, name: &str) -> String {
+    let why = &explained.node;
+    let age = why.node.age_s.map_or("at a time nobody wrote down".to_owned(), |age| {
+        format!("{} ago", span(age))
+    });
+    match (explained.launch(), &explained.decision, why.is_managed) {
+        (_, _, false) => format!("{name} came {age}, and not from here: it has no NodeClaim of a NodePool."),
+        (Some(launch), ..) => format!(
+            "{name} came {age}: {} {} ({}).",
+            launch.action, launch.text, launch.reason
+        ),
+        (None, Some(id), _) => {
+            let id = crate::plan::short_id(id);
+            format!("{name} came {age} by decision {id}, which this source does not hold.")
+        }
+        (None, None, _) => format!("{name} came {age}; nobody wrote down what for."),
+    }
+}
+
+/// How it came: when, for whom, in which steps, and what else could have been bought.
+fn origin(explained: &Explained, part: Part, screen: &Screen) -> String {
+    let width = screen.text_width();
+    let mut text = String::new();
+    if let Some(came) = came(explained) {
+        text.push_str(&line("came", &came, width));
+    }
+    let options = explained
+        .launch()
+        .map(|launch| launch.options.as_slice())
+        .unwrap_or_default();
+    for (at, option) in options.iter().enumerate().filter(|_| part == Part::Came) {
+        text.push_str(&line(if at == 0 { "options" } else { "" }, option, width));
+    }
+    text
+}
+
+/// What the cloud said, and what was done about it.
+fn notices(explained: &Explained, now: Timestamp, screen: &Screen) -> String {
+    let mut text = String::new();
+    for (at, notice) in explained.notices.iter().enumerate() {
+        let done = match (notice.drained_at, &notice.decision) {
+            (Some(done), Some(id)) => format!(
+                "; drained for it at {} ({})",
+                screen.zone.to_the_second(done, now),
+                crate::plan::short_id(id)
+            ),
+            (Some(done), None) => format!("; drained for it at {}", screen.zone.to_the_second(done, now)),
+            (None, _) => "; nothing was done".to_owned(),
+        };
+        let told = format!("{} {}{done}", screen.zone.to_the_second(notice.at, now), notice.text);
+        text.push_str(&line(if at == 0 { "notices" } else { "" }, &told, screen.text_width()));
+    }
+    text
+}
+
+/// Which rules keep it, or where its pods go; and what removing it would take.
+fn stays(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> String {
+    let width = screen.text_width();
+    let mut text = String::new();
     if let Some(goes) = &why.goes {
         for step in goes.moves.iter().take(MOST_MOVES) {
-            text.push_str(&part("moves", &format!("{} {} {}", step.pod, screen.arrow(), step.to)));
+            let told = format!("{} {} {}", step.pod, screen.arrow(), step.to);
+            text.push_str(&line("moves", &told, width));
         }
     }
     for (at, stay) in why.stays.iter().enumerate() {
@@ -57,10 +146,8 @@ pub(super) fn render(why: &NodeExplanation, now: Timestamp, screen: &Screen) -> 
         text.push_str(&line.replacen(&format!("x {}", stay.word), &painted, 1));
     }
     if let Some(removal) = why.if_removed.as_ref().filter(|_| why.goes.is_none()) {
-        text.push_str(&part("if removed", &removed(removal, why.node.usd_h.is_some())));
+        text.push_str(&line("if removed", &removed(removal, why.node.usd_h.is_some()), width));
     }
-    text.push_str(&changes(why, screen));
-    text.push_str(&part("pods", &pods(&why.pods)));
     text
 }
 
@@ -229,9 +316,15 @@ fn room(why: &NodeExplanation, screen: &Screen) -> String {
     line("cpu", node.cpu_m, cpu) + &line("memory", node.memory_mib, memory)
 }
 
-fn came(why: &NodeExplanation) -> Option<String> {
+fn came(explained: &Explained) -> Option<String> {
+    let why = &explained.node;
     let age = why.node.age_s?;
     let came = &why.came;
+    let by = match (&explained.decision, explained.launch()) {
+        (Some(id), Some(launch)) => format!(" by {} ({} {})", crate::plan::short_id(id), launch.action, launch.text),
+        (Some(id), None) => format!(" by {}", crate::plan::short_id(id)),
+        (None, _) => String::new(),
+    };
     let asked = if came.asked_cpu_m == 0 {
         String::new()
     } else {
@@ -252,7 +345,7 @@ fn came(why: &NodeExplanation) -> Option<String> {
     } else {
         format!(": {} after the claim", steps.join(", "))
     };
-    Some(format!("{} ago{asked}{steps}", span(age)))
+    Some(format!("{} ago{by}{asked}{steps}", span(age)))
 }
 
 fn removed(removal: &Removal, is_priced: bool) -> String {
