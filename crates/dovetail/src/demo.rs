@@ -4,6 +4,7 @@ mod act;
 mod eye;
 mod opening;
 mod screen;
+mod summary;
 
 use std::{
     path::PathBuf,
@@ -29,10 +30,10 @@ use tokio::{
     time::Instant,
 };
 
-use self::screen::Notice;
+use self::{screen::Notice, summary::Summary};
 use web::{Access, Mode, Title};
 
-use crate::{page, simulate, terminal::Presentation};
+use crate::{document, page, simulate, terminal::Presentation};
 
 /// Start a cluster in this process and watch the autoscaler work in it: no cloud, no containers, no root.
 ///
@@ -70,8 +71,18 @@ pub(crate) struct Args {
     /// End by itself after so many seconds of the wall.
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+    /// How to print what it came to; as a document it is all that is printed, and where the cluster is goes to standard error.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
     #[command(flatten)]
     presentation: Presentation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Yaml,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -192,17 +203,27 @@ async fn run(args: &Args, speed: Speed) -> anyhow::Result<()> {
             }
         }
     });
-    screen::print(&opening.text(&screen));
+    let is_shown = args.output == Format::Table;
+    if is_shown {
+        screen::print(&opening.text(&screen));
+    } else {
+        eprint!("{}", opening.text(&screen));
+    }
     let mut life = Life::begin(&demo.world);
     let end = Instant::now() + Duration::from_hours(24 * 365);
     tokio::select! {
         biased;
         asked = stop_asked(args) => asked?,
         () = life.until(&demo.world, end) => {}
-        () = screen::show(&demo, told, screen) => {}
+        () = screen::show(&demo, told, screen), if is_shown => {}
         () = play(story.as_ref(), &demo, &telling) => {}
     }
-    screen::print(&screen::summary(&demo).await);
+    let summary = Summary::of(&demo).await;
+    screen::print(&match args.output {
+        Format::Table => summary.text(),
+        Format::Json => document::json(&summary.document(args.seed))?,
+        Format::Yaml => document::yaml(&summary.document(args.seed))?,
+    });
     Ok(())
 }
 

@@ -9,10 +9,12 @@ use api::{
 use jiff::Timestamp;
 use model::object::{NodePool, ObjectKey};
 use runtime::{Api, Clock, Patch, api::Whereabouts};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
+    document,
     failure::Failure,
     live, raw,
     terminal::{agreed, counted},
@@ -48,12 +50,52 @@ struct Which {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
     /// The kubeconfig that names the cluster; otherwise as kubectl finds it.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; otherwise its current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Yaml,
+}
+
+/// What was done, for programs.
+#[derive(Debug, Serialize)]
+struct Done<'a> {
+    #[serde(rename = "apiVersion")]
+    api_version: &'static str,
+    kind: &'static str,
+    /// Whether something was written.
+    written: bool,
+    /// Whether the pools are paused now.
+    paused: bool,
+    /// Until when; none until somebody resumes them.
+    until: Option<String>,
+    reason: Option<&'a str>,
+    pools: &'a [String],
+}
+
+impl Default for Done<'_> {
+    fn default() -> Self {
+        Self {
+            api_version: "dovetail.dev/v1alpha1",
+            kind: "Pause",
+            written: false,
+            paused: false,
+            until: None,
+            reason: None,
+            pools: &[],
+        }
+    }
 }
 
 /// What stands for the end of a pause that nobody has set.
@@ -80,13 +122,22 @@ async fn paused(api: &Api, args: &PauseArgs, now: Timestamp) -> anyhow::Result<S
         pools.join(", ")
     );
     if !args.which.agrees(&asks)? {
-        return Ok("nothing was written\n".to_owned());
+        return args.which.told(NOTHING.to_owned(), &Done::default());
     }
     write(api, &pools, &annotations(until, Some(&args.reason))).await?;
+    let done = Done {
+        written: true,
+        paused: true,
+        until: until.map(written),
+        reason: Some(&args.reason),
+        pools: &pools,
+        ..Done::default()
+    };
     let until = until.map_or("until it is resumed".to_owned(), |until| {
         format!("until {}", written(until))
     });
-    Ok(format!("paused {until}: {:?}. End it: dovetail resume\n", args.reason))
+    let text = format!("paused {until}: {:?}. End it: dovetail resume\n", args.reason);
+    args.which.told(text, &done)
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<Answer> {
@@ -99,15 +150,29 @@ async fn resumed(api: &Api, args: &ResumeArgs) -> anyhow::Result<String> {
     let is_paused = |pool: &&Value| !pool["metadata"]["annotations"][PAUSE].is_null();
     let paused: Vec<Value> = all.iter().filter(is_paused).cloned().collect();
     if paused.is_empty() {
-        return Ok("nothing to resume: no pause is set.\n".to_owned());
+        return args
+            .which
+            .told("nothing to resume: no pause is set.\n".to_owned(), &Done::default());
     }
     let pools = chosen(&paused, &args.which.pools)?;
     if !args.which.agrees(&format!("Takes {PAUSE} off {}.", pools.join(", ")))? {
-        return Ok("nothing was written\n".to_owned());
+        let still = Done {
+            paused: true,
+            pools: &pools,
+            ..Done::default()
+        };
+        return args.which.told(NOTHING.to_owned(), &still);
     }
     write(api, &pools, &annotations_gone()).await?;
-    Ok(format!("resumed {}\n", pools.join(", ")))
+    let done = Done {
+        written: true,
+        pools: &pools,
+        ..Done::default()
+    };
+    args.which.told(format!("resumed {}\n", pools.join(", ")), &done)
 }
+
+const NOTHING: &str = "nothing was written\n";
 
 impl Which {
     /// The cluster that is meant. There is no dump to write to.
@@ -118,6 +183,15 @@ impl Which {
         };
         let (api, _) = raw::connected(&place, "--kubeconfig FILE and --context NAME choose one").await?;
         Ok(api)
+    }
+
+    /// What was done, as it is asked for.
+    fn told(&self, text: String, done: &Done<'_>) -> anyhow::Result<String> {
+        match self.output {
+            Format::Table => Ok(text),
+            Format::Json => document::json(done),
+            Format::Yaml => document::yaml(done),
+        }
     }
 
     /// Shows what will be written, and asks.
@@ -189,6 +263,7 @@ mod tests {
         Which {
             pools: pools.iter().map(|&name| name.to_owned()).collect(),
             yes: true,
+            output: Format::Table,
             kubeconfig: None,
             context: None,
         }

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn dovetail(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_dovetail"))
@@ -87,9 +87,162 @@ fn is_of(kinds: &Value, value: &Value) -> bool {
 const PLAN: &[&str] = &["--from", "examples/plan"];
 const CHECKUP: &[&str] = &["--from", "examples/checkup/cluster"];
 
+/// What of a command's document is not as the schema of its kind has it.
+fn wrong(arguments: &[&str]) -> Vec<String> {
+    let document = read(&[arguments, &["-o", "json"]].concat());
+    let kind = document["kind"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{arguments:?}: {document}"));
+    let schema = read(&["schema", kind]);
+    let found = faults(&schema, &schema, &document, "");
+    found
+        .into_iter()
+        .map(|fault| format!("{arguments:?}: {fault}"))
+        .collect()
+}
+
+/// Records with everything a record may have, and with as little as it must.
+fn records() -> String {
+    let whole = json!({"id": "6c59aa00bb11", "time": "2026-11-16T15:15:11Z", "last_seen": "2026-11-16T15:16:35Z", "count": 2,
+        "action": "replace", "phase": "done", "reason": "Underutilized", "pool": "general", "detail": "words", "nodes": 1,
+        "targets": [{"node": "n1", "claim": "c1", "type": "m6i.large", "zone": "a", "capacity": "spot", "usd_h": 0.1},
+            {"claim": "c2", "comes": true}],
+        "money": {"before_usd_h": 0.2, "after_usd_h": 0.1}, "forgone_usd_h": 0.5,
+        "score": {"saving_permille": 19, "disruption_permille": 6, "approved": true},
+        "options": [{"offer": "a", "usd_h": 0.1, "verdict": "chosen"}, {"offer": "b", "verdict": "dearer"}],
+        "pods": ["shop/web"], "pod_count": 1, "steps": [{"step": "planned", "at": "2026-11-16T15:15:11Z"}],
+        "lift": {"object": "NodePool general", "change": "raise limits.cpu"},
+        "inputs": {"digest": "681c9413edfd1d19", "pods": 1, "nodes": 1, "offers": 2, "engine": "0.1.0", "took_ms": 6}});
+    let least = json!({"id": "6c60aa00bb11", "time": "2026-11-16T15:15:11Z", "last_seen": "2026-11-16T15:15:11Z",
+        "action": "keep", "phase": "done", "reason": "DoNotDisrupt"});
+    format!("{whole}\n{least}\n")
+}
+
+#[test]
+fn decisions_are_as_their_schemas_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("decisions.jsonl");
+    std::fs::write(&file, records()).unwrap();
+    let file = file.to_str().unwrap();
+    let questions: [&[&str]; 4] = [
+        &["decisions", "--from", file],
+        &["decisions", "export", "--from", file],
+        &["why", "6c59", "--from", file],
+        &["why", "6c60", "--from", file],
+    ];
+    let wrong: Vec<String> = questions.iter().flat_map(|question| wrong(question)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_was_observed_between_two_dumps_is_as_its_schema_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let looks = ["early", "late"].map(|name| folder.path().join(name));
+    for look in &looks {
+        std::fs::create_dir(look).unwrap();
+        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plan")).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::copy(&path, look.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let later = "apiVersion: v1\nkind: Pod\nmetadata: {name: later, namespace: a, creationTimestamp: '2027-01-01T00:00:00Z'}\n\
+        spec: {containers: [{name: a}]}\nstatus: {phase: Succeeded}\n";
+    std::fs::write(looks[1].join("later.yaml"), later).unwrap();
+    let earlier = later
+        .replace("2027-01-01T00", "2026-12-31T23")
+        .replace("later", "earlier");
+    std::fs::write(looks[0].join("earlier.yaml"), earlier).unwrap();
+    let wrong = wrong(&["observe", "--from", folder.path().to_str().unwrap()]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_decision_made_again_is_as_its_schema_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let story = scenario::STORIES.iter().find(|story| story.name == "scale-in").unwrap();
+    let mut story = scenario::Scenario::read(story.name, story.text).unwrap();
+    let recorder = folder.path().to_str().unwrap();
+    story.flags.push(format!("--flight-recorder={recorder}"));
+    let how = scenario::Play {
+        seed: 1,
+        ..scenario::Play::default()
+    };
+    scenario::on_virtual_time(scenario::play(&story, &how))
+        .unwrap()
+        .unwrap();
+    let wrong = wrong(&["replay", "--at", "2100-01-01T00:00:00Z", "--record", recorder]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_a_demo_came_to_is_as_its_schema_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("config");
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let wrong = wrong(&[
+        "demo",
+        "--cloud",
+        "kwok",
+        "--speed",
+        "60x",
+        "--seconds",
+        "1",
+        "--kubeconfig",
+        kubeconfig,
+    ]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pauses_are_as_their_schema_says() {
+    let server = simulator::ApiServer::new(|| jiff::Timestamp::UNIX_EPOCH);
+    for definition in api::crds::installation(&[]) {
+        server.create(serde_json::to_value(definition).unwrap()).unwrap();
+    }
+    let pool = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"}, "spec": {
+        "template": {"spec": {"requirements": [], "nodeClassRef": {"group": "a.b", "kind": "C", "name": "d"}}}}});
+    server.create(pool).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::fs::write(&kubeconfig, simulator::http::kubeconfig(listener.local_addr().unwrap())).unwrap();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            simulator::http::serve(server, listener).await;
+        });
+    });
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let questions: [&[&str]; 3] = [
+        &[
+            "pause",
+            "--reason",
+            "incident",
+            "--for",
+            "2h",
+            "--yes",
+            "--kubeconfig",
+            kubeconfig,
+        ],
+        &["resume", "--yes", "--kubeconfig", kubeconfig],
+        &["resume", "--yes", "--kubeconfig", kubeconfig],
+    ];
+    let wrong: Vec<String> = questions.iter().flat_map(|question| wrong(question)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_document_is_as_its_schema_says() {
-    let asked: [(&[&str], &[&str]); 15] = [
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = folder.path().to_str().unwrap();
+    assert!(
+        dovetail(&["crds", "--only", "aws", "--directory", definitions])
+            .status
+            .success()
+    );
+    let asked: [(&[&str], &[&str]); 20] = [
         (&["status"], PLAN),
         (&["plan"], PLAN),
         (&["cost"], PLAN),
@@ -105,17 +258,14 @@ fn every_document_is_as_its_schema_says() {
         (&["doctor"], CHECKUP),
         (&["status"], CHECKUP),
         (&["version"], &[]),
+        (&["prices", "--catalogue", "azure", "--type", "Standard_D4s"], &[]),
+        (&["prices", "--pool", "general", "--cpu", "64"], PLAN),
+        (&["crds", "--diff", "--from", definitions], &[]),
+        (&["crds", "--diff", "--only", "azure", "--from", definitions], &[]),
+        (&["crds", "--diff", "--only", "core", "--from", definitions], &[]),
     ];
-    let mut wrong = Vec::new();
-    let mut check = |arguments: &[&str]| {
-        let document = read(&[arguments, &["-o", "json"]].concat());
-        let kind = document["kind"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{arguments:?}: {document}"));
-        let schema = read(&["schema", kind]);
-        let found = faults(&schema, &schema, &document, "");
-        wrong.extend(found.into_iter().map(|fault| format!("{arguments:?}: {fault}")));
-    };
+    let mut found = Vec::new();
+    let mut check = |arguments: &[&str]| found.extend(wrong(arguments));
     for (command, source) in asked {
         check(&[command, source].concat());
     }
@@ -129,7 +279,7 @@ fn every_document_is_as_its_schema_says() {
     if !node.is_empty() {
         check(&["why", "node", node, "--from", "examples/checkup/cluster"]);
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]

@@ -1,16 +1,15 @@
-//! What the terminal shows while the demo runs: what happens, a line that counts, and in the end a summary.
+//! What the terminal shows while the demo runs: what happens, and a line that counts.
 
 use std::{io::Write, time::Duration};
 
 use jiff::Timestamp;
-use model::price::Price;
 use scenario::World;
 use serde_json::Value;
 use simulator::{Change, Event};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Demo;
-use crate::terminal::{Role, Screen, counted, grouped, hourly, monthly};
+use crate::terminal::{Role, Screen, counted, grouped, hourly};
 
 /// Prints a text now. A terminal that is gone is no reason to stop.
 pub(super) fn print(text: &str) {
@@ -139,47 +138,4 @@ async fn line(demo: &Demo) -> String {
 pub(super) fn dollars(picos: u128) -> String {
     let cents = (picos + 50_000_000) / 100_000_000;
     format!("${}.{:04}", grouped(cents / 10_000), cents % 10_000)
-}
-
-/// What it all came to.
-pub(super) async fn summary(demo: &Demo) -> String {
-    let tally = demo.tally.lock().await;
-    let bill = demo.world.region.bill();
-    let time = demo.began.elapsed();
-    let reasons: Vec<String> = tally
-        .disrupted
-        .iter()
-        .map(|(reason, count)| format!("{count} {reason}"))
-        .collect();
-    let reasons = if reasons.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", reasons.join(", "))
-    };
-    let seconds = u128::from(time.as_secs().max(1));
-    let average = Price::from_picos(u64::try_from(bill.spent_picos * 3600 / seconds).unwrap_or(u64::MAX));
-    let minutes = time.as_secs() / 60;
-    format!(
-        "\n\nIn {}:{:02} h of the cluster's time\n\
-         money        {} spent, {} on average, {} at the end ({})\n\
-         nodes        {} launched, {} at the end, at most {} at a time, {} taken back by the cloud\n\
-         pods         {} in all, {} run, {} wait; the longest wait for a node was {} s\n\
-         disruptions  {}{reasons}, {} evicted\n",
-        minutes / 60,
-        minutes % 60,
-        dollars(bill.spent_picos),
-        hourly(average),
-        hourly(bill.hourly),
-        monthly(bill.hourly),
-        bill.launched,
-        tally.nodes.len(),
-        tally.most_nodes,
-        bill.taken,
-        grouped(u128::from(tally.pods_ever)),
-        grouped(tally.running.len() as u128),
-        grouped(tally.waiting.len() as u128),
-        tally.longest_wait,
-        counted(usize::try_from(tally.disruptions()).unwrap_or(usize::MAX), "node"),
-        counted(usize::try_from(tally.evicted).unwrap_or(usize::MAX), "pod"),
-    )
 }
