@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::{
     answer::Answer,
     failure::Failure,
+    plugin,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
 };
@@ -99,11 +100,17 @@ impl PoolReport {
 
 fn report(snapshot: &Snapshot, now: Timestamp, days: u8, wanted: &[String]) -> Result<Report, Failure> {
     let to = now + SignedDuration::from_hours(24 * i64::from(days));
+    let known = || snapshot.objects().node_pools.iter().map(|pool| &*pool.metadata.name);
+    if let Some(unknown) = wanted.iter().find(|name| known().all(|other| other != name.as_str()))
+        && known().next().is_some()
+    {
+        return Err(plugin::unknown("NodePool", unknown, known()));
+    }
     let is_wanted = |pool: &NodePool| wanted.is_empty() || wanted.iter().any(|name| **name == *pool.metadata.name);
     let pools = snapshot.objects().node_pools.iter().filter(|pool| is_wanted(pool));
     let pools: Vec<_> = pools.map(|pool| of_pool(snapshot, pool, now, to)).collect();
     if pools.is_empty() {
-        let why = "the input has none, or none of the names given";
+        let why = "the source has none of kind NodePool in karpenter.sh/v1";
         return Err(Failure::new(
             "no NodePool to show",
             why,

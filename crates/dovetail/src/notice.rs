@@ -193,7 +193,9 @@ mod tests {
 
     fn of(events: &[Value]) -> Ledger {
         let mut ledger = Ledger::default();
-        events.iter().for_each(|one| ledger.event(one));
+        for one in events {
+            ledger.event(one);
+        }
         ledger
     }
 

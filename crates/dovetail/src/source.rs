@@ -200,6 +200,13 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     };
     let (snapshot, dated) = time::dated(args.place.at, snapshot, began);
     assumed.extend(dated);
+    let is_made = needs == Needs::Decisions && matches!(origin, Origin::Dump { .. });
+    let (snapshot, made) = if is_made {
+        untold::with_pods(snapshot)
+    } else {
+        (snapshot, Vec::new())
+    };
+    assumed.extend(made);
     let (beside, coverage) = match &args.commitments {
         None => (None, Coverage::default()),
         Some(file) => {
@@ -281,6 +288,12 @@ fn rebuilt(snapshot: &Snapshot, title: Title, catalog: Option<Catalog>) -> Snaps
 
 fn no_node_pools(name: &str, objects: usize, assumed: &[String]) -> Failure {
     let other = assumed.iter().find(|sentence| sentence.contains(" NodePool of "));
+    let next = match other {
+        Some(_) => {
+            format!("convert what is of an old version: dovetail lint -f {name} prints what each becomes (NP25)")
+        }
+        None => "add them to the dump: kubectl get nodepools -o yaml > nodepools.yaml".to_owned(),
+    };
     let other = other.map(|sentence| format!("; {sentence}")).unwrap_or_default();
     Failure::new(
         format!("no NodePool in {name}"),
@@ -288,7 +301,7 @@ fn no_node_pools(name: &str, objects: usize, assumed: &[String]) -> Failure {
             "{} read, none of kind NodePool in karpenter.sh/v1: without one nothing can be launched{other}",
             counted(objects, "object")
         ),
-        "add them to the dump: kubectl get nodepools -o yaml > nodepools.yaml",
+        next,
     )
 }
 

@@ -359,3 +359,61 @@ fn a_bad_catalogue_is_named_with_field_and_value() {
         assert!(error.contains(part), "{part} in {error}");
     }
 }
+
+fn deployment(replicas: &str, uid: &str) -> String {
+    format!(
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: inflate{uid}}}\nspec:\n  replicas: {replicas}\n  \
+         selector: {{matchLabels: {{app: inflate}}}}\n  template:\n    metadata: {{labels: {{app: inflate}}}}\n    spec:\n      \
+         containers: [{{name: inflate, resources: {{requests: {{cpu: 1}}}}}}]\n"
+    )
+}
+
+#[test]
+fn workloads_fresh_from_a_manifest_are_planned_for_as_if_their_pods_were_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("manifests.yaml");
+    let planned = |workload: &str| -> Value {
+        let pool = NODE_POOL.replace("kind: OtherNodeClass", "kind: KWOKNodeClass");
+        fs::write(&file, pool + workload).unwrap();
+        let output = run(&["--from", file.to_str().unwrap(), "-o", "json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let fresh = planned(&deployment("5", ""));
+    assert_eq!(fresh["pods"]["on_new_nodes"], 5, "{fresh:#}");
+    let told = "Deployment inflate makes its 5 pods, which nobody has made yet";
+    assert!(fresh["assumed"].to_string().contains(told), "{fresh:#}");
+
+    let seen = planned(&deployment("5", ", uid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8"));
+    assert_eq!(
+        seen["pods"]["on_new_nodes"], 0,
+        "its controller makes them, or has a reason not to"
+    );
+    let slip = planned(&deployment("2147483647", ""));
+    assert_eq!(slip["pods"]["on_new_nodes"], 0);
+    assert!(
+        slip["assumed"]
+            .to_string()
+            .contains("2147483647 pods that nobody has made: left out"),
+        "{slip:#}"
+    );
+}
+
+#[test]
+fn a_pool_of_an_old_version_is_to_be_converted_and_not_to_be_dumped_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("old.yaml");
+    let class = "---\napiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: default}\n\
+        ---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n";
+    fs::write(
+        &file,
+        NODE_POOL.replace("karpenter.sh/v1", "karpenter.sh/v1beta1") + class,
+    )
+    .unwrap();
+    let output = run(&["--from", file.to_str().unwrap()]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("next    convert what is of an old version: dovetail lint -f "),
+        "{told}"
+    );
+}

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use forecast::{Change, Kind, Workload};
 use model::{
     object::{BriefCondition, Condition, ConditionStatus, Metadata, NodePool, Object, Pod, PodPhase},
     snapshot::{Snapshot, Table},
@@ -28,6 +29,78 @@ pub(super) fn assumed(mut snapshot: Snapshot) -> (Snapshot, Vec<String>) {
         snapshot = Snapshot::sharing(title, settings.into(), objects, snapshot.shared_catalog().clone());
     }
     (snapshot, told)
+}
+
+/// The snapshot with the pods that workloads fresh from a manifest will make, and what was assumed for that. One whose pods
+/// are there, or that an API server has seen, has those it has.
+pub(super) fn with_pods(snapshot: Snapshot) -> (Snapshot, Vec<String>) {
+    let (workloads, too_many) = within(unmade(&snapshot));
+    let mut told: Vec<String> = too_many
+        .iter()
+        .map(|(workload, replicas)| {
+            format!(
+                "{} wants {replicas} pods that nobody has made: left out",
+                said(workload)
+            )
+        })
+        .collect();
+    let changes: Vec<Change> = workloads
+        .iter()
+        .map(|(workload, replicas)| Change::Scale(workload.clone(), *replicas))
+        .collect();
+    let Ok(made) = forecast::changed(&snapshot, &changes) else {
+        return (snapshot, told);
+    };
+    told.extend(workloads.iter().map(|(workload, replicas)| match replicas {
+        1 => format!("{} makes its pod, which nobody has made yet", said(workload)),
+        count => format!("{} makes its {count} pods, which nobody has made yet", said(workload)),
+    }));
+    told.extend(made.assumed);
+    (made.snapshot, told)
+}
+
+/// A manifest need not say a namespace.
+fn said(workload: &Workload) -> String {
+    workload.to_string().replace(" /", " ")
+}
+
+/// So many pods are made for one workload: more are a slip, and would fill the memory of whoever asks.
+const MOST_PODS: u32 = 10_000;
+
+/// A workload and how many pods it wants.
+type Wanted = (Workload, u32);
+
+/// Those that are played, and those that want too much.
+fn within(workloads: Vec<Wanted>) -> (Vec<Wanted>, Vec<Wanted>) {
+    workloads.into_iter().partition(|(_, replicas)| *replicas <= MOST_PODS)
+}
+
+/// Deployments and StatefulSets that want pods and have none.
+fn unmade(snapshot: &Snapshot) -> Vec<Wanted> {
+    let objects = snapshot.objects();
+    let has_pods = |metadata: &Metadata| {
+        let is_here = |pod: &&Arc<Pod>| pod.metadata.namespace == metadata.namespace;
+        let mut owners = objects
+            .pods
+            .iter()
+            .filter(is_here)
+            .filter_map(|pod| pod.metadata.controller());
+        owners.any(|owner| owner.name.starts_with(&*metadata.name))
+    };
+    let wants = |kind: Kind, metadata: &Metadata, replicas: Option<i32>| {
+        let replicas = u32::try_from(replicas.unwrap_or(1)).unwrap_or_default();
+        let workload = Workload {
+            kind,
+            namespace: Some(metadata.namespace.to_string()),
+            name: metadata.name.to_string(),
+        };
+        (replicas > 0 && !is_seen(metadata) && !has_pods(metadata)).then_some((workload, replicas))
+    };
+    let deployments = objects.deployments.iter();
+    let deployments = deployments.filter_map(|it| wants(Kind::Deployment, &it.metadata, it.spec.replicas));
+    let sets = objects.stateful_sets.iter();
+    let sets = sets.filter_map(|it| wants(Kind::StatefulSet, &it.metadata, it.spec.replicas));
+    deployments.chain(sets).collect()
 }
 
 /// Puts in what was judged anew; how many, if any.
