@@ -2,6 +2,8 @@
 
 use std::{io::Write, process::ExitCode};
 
+use crate::terminal::aside;
+
 /// An answer.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -36,7 +38,7 @@ impl Answer {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             other => other?,
         }
-        eprint!("{}", self.notes);
+        aside(&self.notes);
         Ok(if self.is_failure {
             ExitCode::FAILURE
         } else if self.is_finding {

@@ -24,7 +24,7 @@ use crate::{
     live,
     place::Place,
     raw::{self, noted},
-    terminal::{Presentation, agreed},
+    terminal::{Presentation, agreed, aside},
 };
 
 /// Print the CustomResourceDefinitions to install.
@@ -167,7 +167,7 @@ fn applied(args: &Args) -> anyhow::Result<Answer> {
             return Ok(Answer::from(shown));
         }
         apply::allowed(&report)?;
-        eprint!("{shown}");
+        aside(&shown);
         if !args.yes && !agreed(&apply::plan(&report))? {
             return Ok(Answer::from("nothing was written\n".to_owned()));
         }

@@ -33,7 +33,10 @@ use tokio::{
 use self::{screen::Notice, summary::Summary};
 use web::{Access, Mode, Title};
 
-use crate::{document, page, simulate, terminal::Presentation};
+use crate::{
+    document, page, simulate,
+    terminal::{Presentation, aside},
+};
 
 /// Start a cluster in this process and watch the autoscaler work in it: no cloud, no containers, no root.
 ///
@@ -207,7 +210,7 @@ async fn run(args: &Args, speed: Speed) -> anyhow::Result<()> {
     if is_shown {
         screen::print(&opening.text(&screen));
     } else {
-        eprint!("{}", opening.text(&screen));
+        aside(&opening.text(&screen));
     }
     let mut life = Life::begin(&demo.world);
     let end = Instant::now() + Duration::from_hours(24 * 365);

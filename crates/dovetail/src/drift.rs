@@ -18,6 +18,7 @@ use crate::{
     place::Place,
     raw::{self, Raw, noted},
     reply::Reply,
+    terminal::counted,
     trace,
 };
 
@@ -160,6 +161,11 @@ fn report(raw: &Raw, change: Option<&Raw>, args: &Args) -> Result<Report, Failur
         selector.is_none_or(|selector| selector.selects(&claim.metadata.labels))
     };
     let meant: Vec<&NodeClaim> = fleet.claims.iter().filter(is_meant).collect();
+    if meant.is_empty() && args.selector.is_some() {
+        let why = format!("{} looked through", counted(fleet.claims.len(), "NodeClaim"));
+        let next = "kubectl get nodeclaims --show-labels";
+        return Err(Failure::new("no NodeClaim has these labels", why, next));
+    }
     for claim in &meant {
         let today = fleet.drift(claim);
         let then = match &after {

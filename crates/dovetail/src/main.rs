@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     match answer(command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("{}", failure::text(&error));
+            terminal::aside(&format!("{}\n", failure::text(&error)));
             failure::exit_code(&error)
         }
     }

@@ -22,6 +22,7 @@ use crate::{
     failure::{self, Failure},
     reply::{Format, Reply, formats},
     source::{self, Input, Needs, SourceArgs},
+    terminal::aside,
 };
 
 /// Plan next to a live Karpenter without acting; report the difference in nodes and dollars.
@@ -145,14 +146,14 @@ fn watched(args: &Args) -> anyhow::Result<(Vec<Look>, Input)> {
                 input = next;
             }
             // What a server that is away does not show is not seen; the next look spans it.
-            Err(error) => eprintln!("{}", failure::text(&error)),
+            Err(error) => aside(&format!("{}\n", failure::text(&error))),
         }
         if !args.reply.quiet && std::io::stderr().is_terminal() {
             let since = crate::terminal::span(clock.now().duration_since(began).as_secs());
-            eprint!(
+            aside(&format!(
                 "\robserving for {since}; {} looks. Nothing is written to the cluster. ",
                 looks.len()
-            );
+            ));
         }
     }
     Ok((looks, input))

@@ -4,7 +4,10 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches};
 
-use crate::failure::{Code, Failure};
+use crate::{
+    failure::{Code, Failure},
+    terminal::aside,
+};
 
 /// The file name under which kubectl finds a plugin of ours.
 const PLUGIN: &str = "kubectl-dovetail";
@@ -26,7 +29,7 @@ fn refused(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
     }
-    eprintln!("{}", told(&error.render().to_string()));
+    aside(&format!("{}\n", told(&error.render().to_string())));
     ExitCode::from(Code::Usage as u8)
 }
 

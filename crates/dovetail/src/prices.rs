@@ -3,6 +3,8 @@
 mod pull;
 mod table;
 
+use std::collections::BTreeSet;
+
 use insight::offer::{Offer, offers};
 use model::object::{Labels, NodePool};
 use serde::Serialize;
@@ -80,6 +82,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     if args.what == What::Pull {
         return Ok(pull::commands(&input)?.into());
     }
+    args.check_zones(&input)?;
     let pool = args.pool.as_deref().map(|name| pool(&input, name)).transpose()?;
     let is_labelled = |labels: &Labels| args.selector.as_ref().is_none_or(|selector| selector.selects(labels));
     let mut found = offers(&input.snapshot, pool, is_labelled);
@@ -104,6 +107,27 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 }
 
 impl Args {
+    /// A zone that nobody sells in is a slip, or of another region.
+    fn check_zones(&self, input: &Input) -> Result<(), Failure> {
+        let types = input.snapshot.catalog().instance_types.iter();
+        let specs = types
+            .flat_map(|entry| &entry.offerings)
+            .flat_map(|offering| &offering.requirements);
+        let of_zones = specs.filter(|spec| spec.key == api::labels::ZONE);
+        let zones: BTreeSet<&str> = of_zones.flat_map(|spec| &spec.values).map(String::as_str).collect();
+        match self.zone.iter().find(|zone| !zones.contains(zone.as_str())) {
+            None => Ok(()),
+            Some(unknown) => {
+                let zones: Vec<&str> = zones.into_iter().collect();
+                Err(Failure::usage(
+                    format!("--zone {unknown}: nothing is offered there"),
+                    format!("zones are {}", zones.join(", ")),
+                    "name one of them, or another region with --region",
+                ))
+            }
+        }
+    }
+
     fn wants(&self, offer: &Offer) -> bool {
         let begins = |name: &String| is_of(&offer.instance_type, name);
         (self.types.is_empty() || self.types.iter().any(begins))

@@ -16,7 +16,13 @@ use anyhow::Context;
 use scenario::{Play, Profile, STORIES, Scenario, Strike, on_virtual_time, play, saved, shrink};
 
 use self::report::Report;
-use crate::{answer::Answer, document, failure::Failure, raw, terminal::Presentation};
+use crate::{
+    answer::Answer,
+    document,
+    failure::Failure,
+    raw,
+    terminal::{Presentation, aside},
+};
 
 /// Play scenarios with the real controllers in a simulated cluster, and judge how they end.
 ///
@@ -247,7 +253,7 @@ fn run_all(args: &Args, scenarios: &[(String, Scenario)]) -> anyhow::Result<Repo
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
                     report.add(&job, file, ran, kept);
                     if args.progress && report.is_time_to_tell(began.elapsed()) {
-                        eprintln!("{}", report.so_far(jobs.len(), began.elapsed()));
+                        aside(&format!("{}\n", report.so_far(jobs.len(), began.elapsed())));
                     }
                 }
             });

@@ -154,10 +154,14 @@ impl Surroundings {
     }
 }
 
+/// Says something on standard error. Whoever closed it, as `2>&1 | head` does, has heard enough.
+pub(crate) fn aside(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
 /// Says what will be written, and asks; what cannot be asked is not agreed to.
 pub(crate) fn agreed(asks: &str) -> std::io::Result<bool> {
-    eprint!("{asks} Continue? [y/N] ");
-    std::io::stderr().flush()?;
+    aside(&format!("{asks} Continue? [y/N] "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{answer::Answer, failure, place::Place, reply::Reply};
+use crate::{answer::Answer, failure, place::Place, reply::Reply, terminal::aside};
 
 /// Home, and everything from there on blank.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -30,7 +30,9 @@ pub(crate) fn answered(
     // Looked at before they are read: what is written meanwhile is news.
     let mut seen = stamps(place);
     let mut shown = answer()?;
-    show(&shown)?;
+    if !show(&shown)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     loop {
         if place.from.is_empty() {
             thread::sleep(Duration::try_from(reply.interval).unwrap_or(LOOK));
@@ -44,12 +46,14 @@ pub(crate) fn answered(
         }
         match answer() {
             Ok(next) if is_news(&shown, &next) => {
-                show(&next)?;
+                if !show(&next)? {
+                    return Ok(ExitCode::SUCCESS);
+                }
                 shown = next;
             }
             Ok(_) => {}
             // A file that is being written, a server that is away: the next look may find more.
-            Err(error) => eprintln!("{}", failure::text(&error)),
+            Err(error) => aside(&format!("{}\n", failure::text(&error))),
         }
     }
 }
@@ -62,18 +66,20 @@ fn is_news(shown: &Answer, next: &Answer) -> bool {
     }
 }
 
-/// Shows an answer: in place of the one before, or after it; a document on a line of its own.
-fn show(answer: &Answer) -> anyhow::Result<()> {
+/// Shows an answer: in place of the one before, or after it; a document on a line of its own. False when nobody reads any more.
+fn show(answer: &Answer) -> anyhow::Result<bool> {
     let mut out = std::io::stdout();
     let text = if out.is_terminal() {
         format!("{CLEAR}{}", answer.text)
     } else {
         on_a_line(&answer.text).unwrap_or_else(|| answer.text.clone())
     };
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    eprint!("{}", answer.notes);
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(false),
+        other => other?,
+    }
+    aside(&answer.notes);
+    Ok(true)
 }
 
 /// A JSON document without line breaks.

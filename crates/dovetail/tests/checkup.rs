@@ -326,4 +326,7 @@ fn drift_is_chosen_by_labels_and_keeps_to_the_screen() {
     for line in told.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
+    let none = run(&["drift", "--from", from, "--at", AT, "-l", "team=none"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).starts_with("error   no NodeClaim has these labels\n"));
 }

@@ -751,3 +751,29 @@ fn a_large_file_is_read_to_the_end() {
         &["1 pod waits: 1 new node", "20,002 objects in 2 files"],
     );
 }
+
+/// Runs a command whose readers have both gone, as after `2>&1 | head`.
+fn unread(arguments: &[&str], input: &[u8]) -> Option<i32> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dovetail"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    drop(child.stderr.take());
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn whoever_stops_reading_has_read_enough() {
+    let dump = usual();
+    for command in ["plan", "status", "cost", "lint"] {
+        let code = unread(&[command, "--from", "-"], dump.as_bytes());
+        assert!(matches!(code, Some(0 | 3)), "{command} ends with {code:?}");
+    }
+    assert_eq!(unread(&["plan", "--from", "-"], b"{"), Some(1), "a failure stays one");
+    assert_eq!(unread(&["plan", "--colour"], b""), Some(2), "and so does wrong usage");
+}

@@ -143,3 +143,33 @@ fn prices_of_today_are_had_by_a_command_that_names_the_region() {
     assert_eq!(kwok.status.code(), Some(1));
     assert_eq!(text(&kwok.stderr).lines().count(), 3);
 }
+
+#[test]
+fn rows_are_sorted_before_they_are_cut() {
+    let largest = text(
+        &prices(&[
+            "--catalogue",
+            "aws",
+            "--sort-by",
+            "-vcpu",
+            "--limit",
+            "1",
+            "--no-headers",
+        ])
+        .stdout,
+    );
+    let row = largest.lines().nth(1).unwrap_or_default();
+    let cores: u64 = row
+        .split_whitespace()
+        .nth(1)
+        .and_then(|cores| cores.parse().ok())
+        .unwrap_or_default();
+    assert!(cores > 400, "{largest}");
+}
+
+#[test]
+fn a_zone_that_nobody_sells_in_is_told_with_those_there_are() {
+    let output = prices(&["--catalogue", "aws", "--zone", "eu-west-1a"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("zones are us-east-1a, us-east-1b, us-east-1c"));
+}

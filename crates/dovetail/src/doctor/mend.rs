@@ -11,7 +11,7 @@ use crate::{
     answer::Answer,
     crds,
     failure::Failure,
-    terminal::{agreed, counted},
+    terminal::{agreed, aside, counted},
 };
 
 /// Stands for every finding that has a fix of this kind.
@@ -86,7 +86,7 @@ pub(super) async fn mended(api: &Api, checks: &[Check], wanted: &str, is_agreed:
         ));
     }
     for (id, act) in &chosen {
-        eprintln!("{id}  {}", act.intent());
+        aside(&format!("{id}  {}\n", act.intent()));
     }
     let asks = format!("Writes {}.", counted(chosen.len(), "change"));
     if !is_agreed && !agreed(&asks)? {

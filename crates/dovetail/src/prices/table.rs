@@ -34,7 +34,8 @@ pub(super) fn render(prices: &Prices, limit: usize, screen: &Screen) -> String {
         table.column(title, align);
     }
     table.wrap_last();
-    for row in rows.iter().take(shown) {
+    table.keep(shown);
+    for row in &rows {
         table.row(cells(row, all_zones));
     }
     text.push_str(&table.render(screen));

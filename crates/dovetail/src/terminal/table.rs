@@ -48,6 +48,8 @@ pub(crate) struct Table {
     rows: Vec<Row>,
     /// Whether texts of the last column go on in lines below where the screen ends.
     wraps: bool,
+    /// How many rows are shown at most, as they are sorted.
+    most: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -69,6 +71,11 @@ impl Table {
     /// Lets texts of the last column, which are sentences, go on below where the screen ends.
     pub(crate) fn wrap_last(&mut self) {
         self.wraps = true;
+    }
+
+    /// Shows so many rows at most: the first as they are sorted.
+    pub(crate) fn keep(&mut self, most: usize) {
+        self.most = Some(most);
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
@@ -112,7 +119,7 @@ impl Table {
         } else {
             self.render_row(&heading.collect::<Vec<_>>(), &widths, screen)
         };
-        for row in self.sorted(screen) {
+        for row in self.sorted(screen).into_iter().take(self.most.unwrap_or(usize::MAX)) {
             match row {
                 Row::Cells(cells) | Row::Total(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
                 Row::Line(line) => text.extend([line.as_str(), "\n"]),

@@ -128,6 +128,9 @@ pub fn workload(pod: &Pod, snapshot: &Snapshot) -> String {
             return format!("Deployment/{}/{deployment}", metadata.namespace);
         }
     }
+    if metadata.namespace.is_empty() {
+        return format!("{}/{}", owner.kind, owner.name);
+    }
     format!("{}/{}/{}", owner.kind, metadata.namespace, owner.name)
 }
 
