@@ -111,6 +111,7 @@ impl<'a> Search<'a> {
             match self.trial.run(&alone) {
                 Verdict::Blocked(funnels) => {
                     self.is_alone = true;
+                    self.trial.set_nodes_aside(&alone);
                     return (alone, funnels);
                 }
                 Verdict::Placed(_) => self.is_crowded_out = true,
@@ -161,7 +162,7 @@ impl<'a> Search<'a> {
     ) -> Option<Fix> {
         let candidates: Vec<_> = before.iter().chain([candidate]).cloned().collect();
         let mut snapshot = candidate.applied(base);
-        let mut verdict = self.trial.run(&snapshot);
+        let mut verdict = self.tried(&snapshot);
         if let Verdict::Placed(alone) = &mut verdict
             && self.is_alone
             && !self.is_settled(&snapshot, alone)
@@ -193,6 +194,15 @@ impl<'a> Search<'a> {
                 None
             }
             Verdict::Spent => None,
+        }
+    }
+
+    /// A run of a changed snapshot.
+    fn tried(&mut self, snapshot: &Snapshot) -> Verdict {
+        if self.is_alone {
+            self.trial.run_alone(snapshot)
+        } else {
+            self.trial.run(snapshot)
         }
     }
 
@@ -278,7 +288,7 @@ impl<'a> Search<'a> {
         let mut open = pool.clone();
         open.spec.limits.remove(resource.as_str());
         let open = base.with_node_pool(open);
-        let plan = match self.trial.run(&open) {
+        let plan = match self.tried(&open) {
             Verdict::Placed(plan) => plan,
             Verdict::Blocked(_) => return vec![Pools::limit(pool, resource, None)],
             Verdict::Spent => return Vec::new(),

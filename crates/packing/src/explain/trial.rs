@@ -1,17 +1,21 @@
 //! Does the pod have a place in a changed snapshot? A run tells; runs are counted.
 
+use std::sync::Arc;
+
 use model::{
-    object::ObjectKey,
+    object::{ObjectKey, Pod},
     plan::{Plan, PlannedClaim},
-    snapshot::Snapshot,
+    snapshot::{Snapshot, Table},
 };
 
-use super::{PoolFunnel, funnel::Funnels};
+use super::{PoolFunnel, Stage, constraint::Constraint, funnel::Funnels};
 use crate::{Options, Warm, finish, options::Packing, portfolio, problem::Problem, refusal, run::Run};
 
 /// How many runs the search for one pod's fixes may take.
 const MOST_RUNS: usize = 20;
-/// And how many of them may be races: within limits, cheaper ways to buy find room where upstream's does not.
+/// How many more without the nodes that are there, which cost little.
+const MOST_BARE_RUNS: usize = 60;
+/// And how many of the first may be races: within limits, cheaper ways to buy find room where upstream's does not.
 const MOST_RACES: usize = 4;
 
 /// Runs for one pod.
@@ -23,6 +27,17 @@ pub(super) struct Trial<'a> {
     races: usize,
     /// Changes leave the catalogue as it is, so it is read once.
     warm: Warm,
+    bare: Option<Bare>,
+    bare_runs: usize,
+}
+
+/// What decides about a pod that no node there is takes, even alone, as long as the pod itself stays as it is: what can be
+/// launched. A cluster of thousands of nodes need not be looked at again for every change that is tried.
+#[derive(Debug)]
+struct Bare {
+    pod: Arc<Pod>,
+    /// The pod, and daemons: what they ask for is taken from those that run.
+    pods: Table<Pod>,
 }
 
 /// What a run said.
@@ -44,6 +59,60 @@ impl<'a> Trial<'a> {
             runs: 0,
             races: 0,
             warm: Warm::default(),
+            bare: None,
+            bare_runs: 0,
+        }
+    }
+
+    /// From now on the nodes that are there count only where a change makes a difference to them: none of them takes the
+    /// pod of this snapshot, in which it is alone.
+    pub(super) fn set_nodes_aside(&mut self, alone: &Snapshot) {
+        let Some(pod) = alone.objects().pods.get(&self.key).filter(|pod| is_plain(pod, alone)) else {
+            return;
+        };
+        let pods = alone.objects().pods.iter();
+        let kept = pods.filter(|it| it.metadata.key() == self.key || it.is_owned_by_daemon_set());
+        self.bare = Some(Bare {
+            pod: Arc::clone(pod),
+            pods: Table::new(kept.cloned().collect()),
+        });
+    }
+
+    /// A run of a snapshot in which the pod is alone.
+    pub(super) fn run_alone(&mut self, snapshot: &Snapshot) -> Verdict {
+        match self.run_bare(snapshot) {
+            Some(verdict) => verdict,
+            None => self.run(snapshot),
+        }
+    }
+
+    /// The same without nodes, where that says all; without their use a limit leaves more than it really does.
+    fn run_bare(&mut self, snapshot: &Snapshot) -> Option<Verdict> {
+        let bare = self.bare.as_ref()?;
+        let pod = snapshot.objects().pods.get(&self.key)?;
+        if !Arc::ptr_eq(pod, &bare.pod) || self.bare_runs == MOST_BARE_RUNS {
+            return None;
+        }
+        self.bare_runs += 1;
+        let pods = bare.pods.clone();
+        let launching = snapshot.overlaid(|objects| {
+            objects.pods = pods;
+            objects.nodes = Table::default();
+            objects.node_claims = Table::default();
+        });
+        let is_limited = |stage: &Stage| matches!(stage.constraint, Constraint::Limit { .. });
+        match self.solved(&launching) {
+            Verdict::Blocked(funnels) => {
+                let mut stages = funnels.iter().filter_map(PoolFunnel::blocking_stage);
+                let is_final = !stages.any(is_limited);
+                is_final.then_some(Verdict::Blocked(funnels))
+            }
+            Verdict::Placed(plan) => {
+                let pool = self.claim(&plan).and_then(|claim| snapshot.node_pool(&claim.node_pool));
+                let is_final = pool.is_some_and(|pool| pool.spec.limits.is_empty());
+                is_final.then_some(Verdict::Placed(plan))
+            }
+            Verdict::Spent => None,
         }
     }
 
@@ -56,6 +125,10 @@ impl<'a> Trial<'a> {
             return Verdict::Spent;
         }
         self.runs += 1;
+        self.solved(snapshot)
+    }
+
+    fn solved(&mut self, snapshot: &Snapshot) -> Verdict {
         let problem = self.warm.problem_of(snapshot, self.options);
         let Some(pod) = problem.pods.iter().position(|it| it.pod.metadata.key() == self.key) else {
             return Verdict::Blocked(Vec::new());
@@ -109,4 +182,14 @@ impl<'a> Trial<'a> {
         let mut claims = plan.claims.iter();
         claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == self.key))
     }
+}
+
+/// Whether no rule of the pod is about pods on other nodes.
+fn is_plain(pod: &Pod, snapshot: &Snapshot) -> bool {
+    let affinity = pod.spec.affinity.as_ref();
+    let has_rules = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
+    !has_rules
+        && pod.spec.topology_spread_constraints.is_empty()
+        && pod.spec.resource_claims.is_empty()
+        && snapshot.settings().default_constraints.is_empty()
 }
