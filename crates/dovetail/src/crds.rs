@@ -144,15 +144,8 @@ pub(crate) async fn brought_up(api: &Api) -> Result<String, Failure> {
 }
 
 fn envelope(report: &Report) -> serde_json::Value {
-    json!({
-        "apiVersion": "dovetail.dev/v1alpha1",
-        "kind": "CRDDiff",
-        "source": {"name": report.source},
-        "engine": env!("CARGO_PKG_VERSION"),
-        "providers": report.providers,
-        "definitions": report.definitions,
-        "assumed": report.assumed,
-    })
+    let answer = serde_json::to_value(report).unwrap_or_default();
+    report.frame.around("CRDDiff", &report.assumed, answer)
 }
 
 fn applied(args: &Args) -> anyhow::Result<Answer> {

@@ -193,13 +193,5 @@ fn asked(args: &Args) -> anyhow::Result<(Raw, Vec<Check>)> {
 }
 
 fn envelope(raw: &Raw, checks: &[Check], now: Timestamp) -> serde_json::Value {
-    json!({
-        "apiVersion": "dovetail.dev/v1alpha1",
-        "kind": "Checkup",
-        "as_of": now.to_string(),
-        "source": {"name": raw.name},
-        "engine": env!("CARGO_PKG_VERSION"),
-        "assumed": raw.gaps,
-        "checks": checks,
-    })
+    raw.frame(now).around("Checkup", &raw.gaps, json!({"checks": checks}))
 }

@@ -61,8 +61,6 @@ enum Format {
 /// What drifts.
 #[derive(Debug, Serialize)]
 struct Report {
-    #[serde(skip)]
-    source: String,
     /// What is looked at before it is applied; empty without a preview.
     #[serde(skip_serializing_if = "String::is_empty")]
     change: String,
@@ -110,17 +108,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let rolls = report.pools.iter().any(|pool| !pool.nodes.is_empty());
     let screen = args.reply.presentation.screen();
     let envelope = || {
-        json!({
-            "apiVersion": "dovetail.dev/v1alpha1",
-            "kind": "Drift",
-            "as_of": args.place.at.unwrap_or(raw.now).to_string(),
-            "source": {"name": report.source},
-            "engine": env!("CARGO_PKG_VERSION"),
-            "change": report.change,
-            "nodes": report.nodes,
-            "pools": report.pools,
-            "assumed": report.assumed,
-        })
+        let frame = raw.frame(args.place.at.unwrap_or(raw.now));
+        let answer = json!({"change": report.change, "nodes": report.nodes, "pools": report.pools});
+        frame.around("Drift", &report.assumed, answer)
     };
     let text = match args.output {
         Format::Table => table::render(&report, &screen),
@@ -207,7 +197,6 @@ fn report(raw: &Raw, change: Option<&Raw>, args: &Args) -> Result<Report, Failur
     let pools = after.as_ref().map_or(&fleet.pools, |after| &after.pools);
     let pools: Vec<_> = pools.iter().map(of_pool).collect();
     Ok(Report {
-        source: raw.name.clone(),
         change: change.map(|change| change.name.clone()).unwrap_or_default(),
         nodes: meant.len(),
         pools,

@@ -16,7 +16,7 @@ use crate::{
     document,
     failure::Failure,
     place::Place,
-    raw::{self, Raw, noted},
+    raw::{self, Frame, Raw, noted},
     reply::Reply,
     terminal::counted,
     trace,
@@ -85,6 +85,7 @@ impl Level {
 /// What was found, in what.
 #[derive(Debug)]
 struct Report {
+    frame: Frame,
     name: String,
     is_whole: bool,
     objects: usize,
@@ -162,6 +163,10 @@ fn report(args: &Args) -> anyhow::Result<Report> {
         Vec::new()
     };
     let inputs = trace::of_objects(&raw, args.reply.verbose);
+    let mut frame = raw.frame(now);
+    if scope == Scope::Some {
+        frame.of = "manifests";
+    }
     let Raw {
         name,
         documents,
@@ -181,6 +186,7 @@ fn report(args: &Args) -> anyhow::Result<Report> {
     Ok(Report {
         findings: findings(&world),
         name,
+        frame,
         is_whole: scope == Scope::Whole,
         objects,
         values,
@@ -268,12 +274,7 @@ fn envelope(report: &Report) -> Value {
             "url": page_of(finding.code),
         })
     };
-    json!({
-        "apiVersion": "dovetail.dev/v1alpha1",
-        "kind": "Findings",
-        "source": {"type": if report.is_whole { "cluster" } else { "manifests" }, "name": report.name},
-        "engine": env!("CARGO_PKG_VERSION"),
-        "assumed": report.gaps,
+    let answer = json!({
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "summary": {
             "objects": report.objects,
@@ -284,7 +285,8 @@ fn envelope(report: &Report) -> Value {
             "warnings": report.count(Severity::Warning),
             "notes": report.count(Severity::Note),
         },
-    })
+    });
+    report.frame.around("Findings", &report.gaps, answer)
 }
 
 /// Where a rule is explained.

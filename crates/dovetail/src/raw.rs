@@ -9,7 +9,7 @@ mod time;
 
 use jiff::Timestamp;
 use lint::document::Document;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::{
     accepted::{accepted, admission},
@@ -27,9 +27,49 @@ pub(crate) struct Raw {
     pub(crate) gaps: Vec<String>,
     /// The time of the objects.
     pub(crate) now: Timestamp,
+    /// Whether a cluster was asked.
+    pub(crate) is_live: bool,
+}
+
+/// What a document says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) name: String,
+    /// `live`, `dump`, or `manifests` where nobody says that they are all.
+    pub(crate) of: &'static str,
+    pub(crate) as_of: Timestamp,
+}
+
+impl Frame {
+    /// The answer in its frame: the same that answers about decisions have.
+    pub(crate) fn around(&self, kind: &str, assumed: &[String], answer: Value) -> Value {
+        let mut document = json!({
+            "apiVersion": "dovetail.dev/v1alpha1",
+            "kind": kind,
+            "cluster": if self.of == "live" { self.name.as_str() } else { "" },
+            "as_of": self.as_of.to_string(),
+            "source": {"type": self.of, "name": self.name},
+            "engine": env!("CARGO_PKG_VERSION"),
+            "prices": "",
+            "assumed": assumed,
+        });
+        if let (Value::Object(document), Value::Object(answer)) = (&mut document, answer) {
+            document.extend(answer);
+        }
+        document
+    }
 }
 
 impl Raw {
+    /// What a document made from it says about itself.
+    pub(crate) fn frame(&self, as_of: Timestamp) -> Frame {
+        Frame {
+            name: self.name.clone(),
+            of: if self.is_live { "live" } else { "dump" },
+            as_of,
+        }
+    }
+
     /// The objects of a kind.
     pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         let values = self.documents.iter().map(|document| &document.value);

@@ -243,7 +243,7 @@ fn a_rule_is_explained_without_any_manifest() {
 fn the_example_cluster_is_looked_at_as_a_whole() {
     let output = lint(&["--from", "examples/plan", "-o", "json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!(document["source"]["type"], "cluster");
+    assert_eq!(document["source"]["type"], "dump");
     assert!(document["summary"]["objects"].as_u64().unwrap() > 0);
 }
 

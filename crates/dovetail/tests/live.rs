@@ -87,7 +87,8 @@ fn a_cluster_is_linted_as_a_whole() {
     let cluster = Cluster::start();
     cluster.server.create(pool()).unwrap();
     let (_, document) = cluster.ask("lint");
-    assert_eq!(document["source"]["type"], "cluster");
+    assert_eq!(document["source"]["type"], "live");
+    assert_eq!(document["cluster"], document["source"]["name"]);
     let codes: Vec<&str> = document["findings"]
         .as_array()
         .unwrap()

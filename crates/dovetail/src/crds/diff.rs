@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::{crds::installation, provider::Provider};
 use http::Method;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use runtime::{Api, ApiError, Resource};
+use runtime::{Api, ApiError, Clock, Resource};
 use serde::Serialize;
 use serde_json::Value;
 use simulator::Admission;
@@ -13,7 +13,7 @@ use simulator::Admission;
 use super::compare::{Change, Effect, changes};
 use crate::{
     failure::Failure,
-    raw::{self, Raw, text},
+    raw::{self, Frame, Raw, text},
 };
 
 /// Where the API server keeps definitions.
@@ -23,11 +23,12 @@ pub(crate) const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefin
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     #[serde(skip)]
-    pub(super) source: String,
+    pub(super) frame: Frame,
     /// Whose rules on labels ours have.
     pub(super) providers: Vec<&'static str>,
     pub(super) definitions: Vec<Compared>,
     /// What could not be read, a sentence each.
+    #[serde(skip)]
     pub(super) assumed: Vec<String>,
 }
 
@@ -78,9 +79,9 @@ impl Compared {
 }
 
 /// Definitions and objects, as they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct There {
-    source: String,
+    frame: Frame,
     definitions: BTreeMap<String, Value>,
     objects: Vec<Value>,
     gaps: Vec<String>,
@@ -116,7 +117,7 @@ impl There {
         }
         let objects = raw.documents.iter().map(|document| document.value.clone());
         Ok(Self {
-            source: raw.name.clone(),
+            frame: raw.frame(raw.now),
             objects: objects.filter(|one| text(one, "apiVersion").contains('.')).collect(),
             definitions,
             gaps: raw.gaps.clone(),
@@ -126,8 +127,14 @@ impl There {
     /// What a cluster holds.
     pub(super) async fn of_cluster(api: &Api, source: String) -> Result<Self, Failure> {
         let mut there = Self {
-            source,
-            ..Self::default()
+            frame: Frame {
+                name: source,
+                of: "live",
+                as_of: Clock::system().now(),
+            },
+            definitions: BTreeMap::new(),
+            objects: Vec::new(),
+            gaps: Vec::new(),
         };
         for definition in installation(&Provider::ALL) {
             let name = name(&definition).to_owned();
@@ -141,7 +148,7 @@ impl There {
                     there.list(api, &definition).await?;
                 }
                 Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(unreadable(&there.source, &error)),
+                Err(error) => return Err(unreadable(&there.frame.name, &error)),
             }
         }
         Ok(there)
@@ -163,7 +170,7 @@ impl There {
                 self.gaps
                     .push(format!("may not list {kind}: whether ours refuses one is not known"));
             }
-            Err(error) => return Err(raw::unreachable(&self.source, &error)),
+            Err(error) => return Err(raw::unreachable(&self.frame.name, &error)),
         }
         Ok(())
     }
@@ -197,7 +204,7 @@ impl There {
         Report {
             definitions: definitions.collect(),
             providers: providers.iter().map(|provider| word(*provider)).collect(),
-            source: self.source,
+            frame: self.frame,
             assumed: self.gaps,
         }
     }

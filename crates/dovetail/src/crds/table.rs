@@ -64,7 +64,7 @@ fn sentence(report: &Report) -> String {
     let (differ, missing) = (count(State::Differs), count(State::Missing));
     let all = report.definitions.len();
     if differ + missing == 0 {
-        return format!("{}: all {all} CRDs are as this program has them.", report.source);
+        return format!("{}: all {all} CRDs are as this program has them.", report.frame.name);
     }
     let missing = match missing {
         0 => String::new(),
@@ -75,7 +75,7 @@ fn sentence(report: &Report) -> String {
     let refused: usize = report.definitions.iter().map(|one| one.refused.len()).sum();
     format!(
         "{}: {differ} of {all} CRDs {verb} from this program's{missing}: it is stricter in {} and looser in {}, and refuses {}.",
-        report.source,
+        report.frame.name,
         counted(effect(Effect::Stricter), "place"),
         counted(effect(Effect::Looser), "place"),
         counted(refused, "object"),

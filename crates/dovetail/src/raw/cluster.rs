@@ -60,7 +60,11 @@ pub(crate) fn of_cluster(place: &Whereabouts) -> anyhow::Result<Raw> {
 /// not list is told of.
 pub(crate) async fn listed(api: &Api, name: String) -> Result<Raw, Failure> {
     let source: Arc<str> = name.as_str().into();
-    let mut raw = Raw { name, ..Raw::default() };
+    let mut raw = Raw {
+        name,
+        is_live: true,
+        ..Raw::default()
+    };
     for (api_version, kind) in KINDS {
         match api.pages(&Resource::new(api_version, kind)).await {
             Ok(pages) => {
