@@ -32,9 +32,19 @@ pub(super) fn assumed(mut snapshot: Snapshot) -> (Snapshot, Vec<String>) {
 }
 
 /// The snapshot with the pods that workloads fresh from a manifest will make, and what was assumed for that. One whose pods
-/// are there, or that an API server has seen, has those it has.
+/// are there, or that an API server has seen, has those it has; and where there are machines, pods that are not there may
+/// have been left out of the dump.
 pub(super) fn with_pods(snapshot: Snapshot) -> (Snapshot, Vec<String>) {
-    let (workloads, too_many) = within(unmade(&snapshot));
+    let unmade = unmade(&snapshot);
+    let objects = snapshot.objects();
+    if !objects.nodes.is_empty() || !objects.node_claims.is_empty() {
+        let told = unmade.iter().take(MOST_TOLD).map(|(workload, _)| {
+            let workload = said(workload);
+            format!("{workload} has no pods here, and none are planned for; dovetail whatif -f FILE plays a manifest")
+        });
+        return (snapshot.clone(), told.collect());
+    }
+    let (workloads, too_many) = within(unmade);
     let mut told: Vec<String> = too_many
         .iter()
         .map(|(workload, replicas)| {
@@ -64,6 +74,8 @@ fn said(workload: &Workload) -> String {
     workload.to_string().replace(" /", " ")
 }
 
+/// So many workloads without pods are named.
+const MOST_TOLD: usize = 5;
 /// So many pods are made for one workload: more are a slip, and would fill the memory of whoever asks.
 const MOST_PODS: u32 = 10_000;
 
