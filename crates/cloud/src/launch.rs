@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use api::annotations::CAPACITY_OVERLAY_APPLIED;
 use jiff::Timestamp;
 use model::{
     object::{Map, NodeClaim, NodeClaimName, ProviderId, Text, Uid},
@@ -39,6 +40,42 @@ pub struct Launched {
     pub labels: Map<Text>,
     /// Such as the node class's hash. These win over the claim's.
     pub annotations: Map<Text>,
+}
+
+/// What no NodeOverlay can add.
+const DESCRIBED: [&str; 4] = ["cpu", "ephemeral-storage", "memory", "pods"];
+
+/// What a claim asks of a type as its cloud describes it. What a NodeOverlay adds is in no description: whoever planned the
+/// claim has compared it, and named the types that have it.
+pub fn described_requests(claim: &NodeClaim) -> ResourceList {
+    let requests = &claim.spec.resources.requests;
+    if overlaid_requests(claim).is_empty() {
+        return requests.clone();
+    }
+    let described = requests.iter().filter(|(name, _)| DESCRIBED.contains(&name.as_str()));
+    described.map(|(name, amount)| (name.clone(), amount)).collect()
+}
+
+fn overlaid_requests(claim: &NodeClaim) -> ResourceList {
+    let applied = claim.metadata.annotations.get(CAPACITY_OVERLAY_APPLIED);
+    if applied.is_none_or(|it| **it != *"true") {
+        return ResourceList::EMPTY;
+    }
+    let requests = claim.spec.resources.requests.iter();
+    let more = requests.filter(|(name, _)| !DESCRIBED.contains(&name.as_str()));
+    more.map(|(name, amount)| (name.clone(), amount)).collect()
+}
+
+impl Launched {
+    /// The same with what a NodeOverlay adds, as far as the claim asks for it: without it the pods that the machine is for
+    /// would seem not to fit, and the next plan would launch another one for them.
+    #[must_use]
+    pub fn overlaid_for(mut self, claim: &NodeClaim) -> Self {
+        let more = overlaid_requests(claim);
+        self.capacity.raise_to(&more);
+        self.allocatable.raise_to(&more);
+        self
+    }
 }
 
 /// A machine of this cluster, as the cloud lists it.

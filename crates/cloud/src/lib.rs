@@ -21,7 +21,7 @@ mod unavailable;
 pub use error::{CloudError, UnavailableOffering};
 pub use fenced::{Fenced, MayAct};
 pub use interruptions::{Interruptions, OfferingKey, Rate};
-pub use launch::{Instance, LaunchToken, Launched};
+pub use launch::{Instance, LaunchToken, Launched, described_requests};
 pub use metered::{Call, CallObserver, Metered};
 pub use notice::{Meant, Notice, NoticeKind};
 pub use provider::{CloudProvider, HookResult, NodeClassKind, RegistrationHook};

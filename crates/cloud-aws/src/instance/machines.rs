@@ -190,7 +190,7 @@ impl Ec2Machines {
             partition,
             ca_bundle: facts.cluster.ca_bundle.as_deref(),
         };
-        launched(machine, &origin)
+        launched(machine, &origin).overlaid_for(claim)
     }
 
     /// Reads what EC2 said about a launch, and tells whom it concerns.

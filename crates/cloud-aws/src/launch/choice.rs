@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use api::labels::{self, aws as aws_labels};
-use cloud::CloudError;
+use cloud::{CloudError, described_requests};
 use model::{
     instance_type::{InstanceType, Offering, by_price, needed_for_min_values},
     object::NodeClaim,
@@ -186,7 +186,7 @@ impl Filters<'_> {
     }
 
     fn compatible_and_available(&self, types: Vec<InstanceType>, claim: &NodeClaim) -> Vec<InstanceType> {
-        let requests = &claim.spec.resources.requests;
+        let requests = described_requests(claim);
         let fits = |entry: &InstanceType| {
             let undefined = UndefinedLabels::AllowedIfWellKnown;
             if !self

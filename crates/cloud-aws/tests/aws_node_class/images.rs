@@ -1,6 +1,6 @@
 //! Which images a class finds, by alias, ID, parameter, name and tags.
 
-use aws_sdk_ec2::types::ArchitectureValues;
+use aws_sdk_ec2::types::{ArchitectureValues, Tag};
 use serde_json::{Value, json};
 
 use crate::{
@@ -81,6 +81,71 @@ async fn images_are_found_by_id_parameter_name_and_tags() {
     }
     let class = world.stored("by-id");
     assert_eq!(class["status"]["amis"][0]["deprecated"], true);
+    // A parameter that cannot be read is another matter than one that is not there.
+    let broken = json!({"/aws/service/mine": "error:AccessDeniedException"});
+    double::tell(&world.clients, "aws-params", &broken).await;
+    let terms = json!([{"ssmParameter": "/aws/service/mine"}, {"id": kept}]);
+    world.create(
+        "by-broken-parameter",
+        json!({"amiSelectorTerms": terms, "amiFamily": "AL2023"}),
+    );
+    let error = world.fail("by-broken-parameter").await;
+    assert!(
+        error.contains("getting amis") && error.contains("AccessDeniedException"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn tags_of_a_term_must_all_be_there_terms_are_alternatives_and_an_owner_alone_is_enough() {
+    let world = World::new("ap-east-1").await;
+    let dated = |day: u32| format!("created=2099-01-{day:02}T00:00:00Z");
+    let intel = image(&world.clients, "intel", ArchitectureValues::X8664, &dated(2)).await;
+    let arm = image(&world.clients, "arm", ArchitectureValues::Arm64, &dated(1)).await;
+    for (id, color) in [(&intel, "blue"), (&arm, "red")] {
+        let tag = Tag::builder().key("color").value(color).build();
+        world
+            .clients
+            .ec2
+            .create_tags()
+            .resources(id)
+            .tags(tag)
+            .send()
+            .await
+            .unwrap();
+    }
+    let color = |value: &str| json!({"team": "nodes", "color": value});
+    let cases = [
+        ("both-tags", json!([{"tags": color("blue")}]), vec!["intel"]),
+        (
+            "either-term",
+            json!([{"tags": color("blue")}, {"tags": color("red")}]),
+            vec!["arm", "intel"],
+        ),
+        (
+            "other-owner",
+            json!([{"tags": color("blue"), "owner": "210987654321"}]),
+            vec![],
+        ),
+        ("only-owner", json!([{"owner": "123456789012"}]), vec!["arm", "intel"]),
+    ];
+    for (name, terms, expected) in cases {
+        world.create(name, json!({"amiSelectorTerms": terms, "amiFamily": "Custom"}));
+        let class = world.settle(name).await;
+        let amis = class["status"]["amis"].as_array().cloned().unwrap_or_default();
+        let mut names: Vec<&str> = amis.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{name}");
+        for image in &amis {
+            let keys: Vec<_> = image["requirements"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| &it["key"])
+                .collect();
+            assert_eq!(keys, ["kubernetes.io/arch"], "its tags are no requirements");
+        }
+    }
 }
 
 #[tokio::test]

@@ -173,3 +173,57 @@ async fn a_pool_whose_class_is_missing_or_going_has_no_types_and_is_told() {
         "nothing is known of a class that goes"
     );
 }
+
+/// The instance profiles there are, by name.
+async fn profiles(world: &World) -> Vec<String> {
+    let listed = world.clients.iam.list_instance_profiles().send().await.unwrap();
+    let names = listed
+        .instance_profiles()
+        .iter()
+        .map(|it| it.instance_profile_name().to_owned());
+    names.filter(|name| name.starts_with(&world.cluster)).collect()
+}
+
+#[tokio::test]
+async fn a_class_goes_with_its_profiles_whatever_became_of_them_and_takes_along_one_of_an_older_release() {
+    let world = World::new("af-south-1").await;
+    let iam = &world.clients.iam;
+    for name in ["roleless", "gone"] {
+        world.create(name, json!({}));
+        let class = world.settle(name).await;
+        let profile = class["status"]["instanceProfile"].as_str().unwrap();
+        let removed = iam.remove_role_from_instance_profile().instance_profile_name(profile);
+        removed.role_name(crate::world::ROLE).send().await.unwrap();
+        if name == "gone" {
+            iam.delete_instance_profile()
+                .instance_profile_name(profile)
+                .send()
+                .await
+                .unwrap();
+        }
+        let legacy = format!("{}_{}", world.cluster, api::hash::string(&format!("af-south-1{name}")));
+        iam.create_instance_profile()
+            .instance_profile_name(legacy)
+            .send()
+            .await
+            .unwrap();
+    }
+    assert_eq!(profiles(&world).await.len(), 3);
+    for name in ["roleless", "gone"] {
+        world.server.delete("EC2NodeClass", name).unwrap();
+        world.look(name).await.unwrap();
+        assert!(world.server.get("EC2NodeClass", name).is_none(), "{name}");
+    }
+    assert_eq!(profiles(&world).await.len(), 0);
+}
+
+#[tokio::test]
+async fn in_an_isolated_vpc_a_class_goes_without_asking_iam() {
+    let world = World::with("il-central-1", |settings| settings.aws.isolated_vpc = true).await;
+    world.create("default", json!({}));
+    world.settle("default").await;
+    world.server.delete("EC2NodeClass", "default").unwrap();
+    world.look("default").await.unwrap();
+    assert!(world.server.get("EC2NodeClass", "default").is_none());
+    assert_eq!(profiles(&world).await.len(), 1, "IAM cannot be reached from there");
+}

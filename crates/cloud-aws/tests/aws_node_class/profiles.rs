@@ -84,3 +84,56 @@ async fn another_role_gets_another_profile_and_a_named_profile_is_taken_as_it_is
     change(None, Some("mine"));
     assert_eq!(profile(&world.settle("default").await), "mine");
 }
+
+async fn roles_of(world: &World, profile: &str) -> Vec<String> {
+    let answer = world
+        .clients
+        .iam
+        .get_instance_profile()
+        .instance_profile_name(profile)
+        .send()
+        .await
+        .unwrap();
+    let roles = answer.instance_profile().unwrap().roles().iter();
+    roles.map(|role| role.role_name().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_profile_without_the_role_is_replaced_and_no_two_classes_share_one() {
+    let world = World::new("me-central-1").await;
+    let trust = json!({"Version": "2012-10-17", "Statement": []}).to_string();
+    let other = world.clients.iam.create_role().role_name("other-me-central-1");
+    other.assume_role_policy_document(trust).send().await.unwrap();
+    let mut profiles = Vec::new();
+    for (name, role) in [("bare", None), ("wrong", Some("other-me-central-1"))] {
+        let before = format!("{name}-me-central-1");
+        let made = world
+            .clients
+            .iam
+            .create_instance_profile()
+            .instance_profile_name(&before);
+        made.send().await.unwrap();
+        if let Some(role) = role {
+            let added = world
+                .clients
+                .iam
+                .add_role_to_instance_profile()
+                .instance_profile_name(&before);
+            added.role_name(role).send().await.unwrap();
+        }
+        world.create(name, json!({}));
+        let known = |class: &mut Value| class["status"] = json!({"instanceProfile": before});
+        world.server.update("EC2NodeClass", name, known).unwrap();
+        let class = world.settle(name).await;
+        let after = class["status"]["instanceProfile"].as_str().unwrap().to_owned();
+        assert_ne!(after, before);
+        assert_eq!(roles_of(&world, &after).await, [ROLE], "{name}");
+        assert_eq!(
+            roles_of(&world, &before).await,
+            role.into_iter().collect::<Vec<_>>(),
+            "machines may still use it"
+        );
+        profiles.push(after);
+    }
+    assert_ne!(profiles[0], profiles[1], "two classes with one role within a minute");
+}

@@ -286,3 +286,22 @@ async fn a_machine_that_cannot_be_ended_is_counted_by_zone_and_zone_id() {
     assert!(!id.is_empty() && line.contains(&format!("zone=\"{zone}\"")), "{line}");
     assert!(line.contains(&format!("zone_id=\"{id}\"")), "{line}");
 }
+
+#[tokio::test]
+async fn capacity_that_an_overlay_adds_is_on_the_claim_of_its_machine_and_keeps_no_type_away() {
+    let world = World::new("us-east-2").await;
+    let mut claim = world.claim("a");
+    let fuse = "example.com/fuse";
+    claim.spec.resources.requests.set(fuse.into(), "2".parse().unwrap());
+    let refused = world.create(&claim).await;
+    assert!(
+        matches!(refused, Err(CloudError::InsufficientCapacity { .. })),
+        "no type has it: {refused:?}"
+    );
+    let overlaid = vec![("karpenter.sh/capacity-overlay-applied".into(), "true".into())];
+    claim.metadata.annotations = model::object::Map::from_pairs(overlaid);
+    let launched = world.create(&claim).await.unwrap();
+    for list in [&launched.capacity, &launched.allocatable] {
+        assert_eq!((list.amount(fuse).value(), list.amount("cpu").is_zero()), (2, false));
+    }
+}

@@ -152,7 +152,7 @@ impl AksMachines {
             aks_machine: Some(&found.id),
         };
         let id = ids::provider_id_of_vm(&found.properties.resource_id);
-        Ok(launched(&machine, &id, &origin))
+        Ok(launched(&machine, &id, &origin).overlaid_for(claim))
     }
 
     fn seen(&self, found: &AksMachine) -> Result<Machine, CloudError> {
@@ -183,7 +183,7 @@ impl AksMachines {
             aks_machine: Some(&found.id),
         };
         let id = ids::provider_id_of_vm(&found.properties.resource_id);
-        Ok(launched(&machine, &id, &origin))
+        Ok(launched(&machine, &id, &origin).overlaid_for(claim))
     }
 
     /// Asks for the machine, alone or with others, and looks at what AKS made of it.

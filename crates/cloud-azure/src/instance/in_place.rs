@@ -100,11 +100,7 @@ async fn update(read: &ReadSide, claim: &NodeClaim) -> Result<(), String> {
 
 /// AKS has no partial change: the machine is read, and sent back with other tags unless it changed meanwhile.
 async fn apply_to_aks(read: &ReadSide, pool: &Pool, name: &str, mut wanted: Tags) -> Result<(), Failure> {
-    let mut machine = match read.arm.whole_aks_machine(pool, name).await {
-        Ok(machine) => machine,
-        Err(failure) if failure.is_not_found() => return Ok(()),
-        Err(failure) => return Err(failure),
-    };
+    let mut machine = read.arm.whole_aks_machine(pool, name).await?;
     let launch = machine.pointer(&format!("/properties/tags/{}", tags::LAUNCH));
     if let Some(launch) = launch.and_then(serde_json::Value::as_str) {
         wanted.insert(tags::LAUNCH.to_owned(), launch.to_owned());
@@ -129,11 +125,8 @@ async fn apply(
 ) -> Result<(), Failure> {
     let (arm, azure) = (&read.arm, &read.settings.azure);
     let group = azure.node_resource_group.as_str();
-    let vm = match arm.vm(group, name).await {
-        Ok(vm) => vm,
-        Err(failure) if failure.is_not_found() => return Ok(()),
-        Err(failure) => return Err(failure),
-    };
+    // One that is not there has not got its tags: should it only not be seen now, it would never get them.
+    let vm = arm.vm(group, name).await?;
     let machine = Machine::of(&vm, &azure.location);
     let mut wanted = tags::all(upstream, class, claim, None);
     wanted.extend(

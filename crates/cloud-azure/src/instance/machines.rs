@@ -160,7 +160,7 @@ impl Machines {
             in_place_hash: Some(&hash),
             ..Origin::default()
         };
-        Ok(launched(&machine, &self.provider_id(&machine.name), &origin))
+        Ok(launched(&machine, &self.provider_id(&machine.name), &origin).overlaid_for(claim))
     }
 
     async fn launch(&self, claim: &NodeClaim, plan: &Plan) -> Result<Launched, CloudError> {
@@ -199,7 +199,7 @@ impl Machines {
             in_place_hash: Some(&plan.in_place_hash),
             ..Origin::default()
         };
-        Ok(launched(&machine, &self.provider_id(&plan.name), &origin))
+        Ok(launched(&machine, &self.provider_id(&plan.name), &origin).overlaid_for(claim))
     }
 
     /// Makes the network interface, waits for it, and asks for the machine.

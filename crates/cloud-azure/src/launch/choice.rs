@@ -7,7 +7,7 @@ use api::labels::{
     CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, INSTANCE_TYPE,
     azure::{REGIONAL_ZONE, SKU_HYPERV_GENERATION, SKU_STORAGE_ULTRA_SSD, WELL_KNOWN},
 };
-use cloud::CloudError;
+use cloud::{CloudError, described_requests};
 use model::{
     instance_type::{InstanceType, Offering},
     object::NodeClaim,
@@ -133,7 +133,7 @@ fn best_of(
     vocabulary: &Vocabulary,
     random: &Random,
 ) -> Option<(Rank, Offering)> {
-    let requests = &claim.spec.resources.requests;
+    let requests = described_requests(claim);
     let rows = shape.allocatable_rows();
     let fitting = rows.iter().filter(|row| requests.fits(&row.allocatable));
     let usable = fitting.flat_map(|row| row.offerings.iter().copied());

@@ -213,3 +213,51 @@ async fn tags_become_what_class_and_settings_say_on_everything_that_belongs_to_a
         );
     }
 }
+
+/// A claim with this machine, registered or not, whose machine is not known to be as it should be.
+fn claimed(world: &World, name: &str, provider_id: Option<&str>, is_registered: &str) {
+    let mut claim = serde_json::to_value(World::sized(name, "Standard_D2s_v3", "spot")).unwrap();
+    claim["apiVersion"] = json!("karpenter.sh/v1");
+    claim["kind"] = json!("NodeClaim");
+    claim["metadata"]["annotations"] = json!({"karpenter.azure.com/in-place-update-hash": "other"});
+    claim["status"] = json!({"providerID": provider_id, "conditions": [{"type": "Registered", "status": is_registered,
+        "reason": "x", "lastTransitionTime": "2026-11-17T10:00:00Z"}]});
+    world.server.create(claim).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_whose_machine_is_gone_or_unknown_hold_nobody_up_and_a_claim_is_served_once_it_has_registered() {
+    let world = World::new().await;
+    let launched = world
+        .launch(&World::sized("a", "Standard_D2s_v3", "spot"))
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    world.azure.lock().vms.get_mut(A).unwrap().body["tags"]["stray"] = json!("1");
+    let gone = launched.provider_id.replace("aks-a", "aks-gone");
+    claimed(&world, "0-gone", Some(&gone), "True");
+    claimed(&world, "1-odd", Some("nonsense"), "True");
+    claimed(&world, "2-none", None, "True");
+    claimed(&world, "a", Some(&launched.provider_id), "Unknown");
+    let hash = |name: &str| {
+        let claim = world.server.get("NodeClaim", name).unwrap();
+        claim["metadata"]["annotations"]["karpenter.azure.com/in-place-update-hash"].clone()
+    };
+    let has_stray = || world.azure.lock().vms[A].body["tags"].get("stray").is_some();
+    let work = tokio::spawn(Arc::clone(&world.provider).run(None));
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(has_stray() && hash("a") == "other", "it is not a node yet");
+    assert!(["0-gone", "1-odd", "2-none"].iter().all(|name| hash(name) == "other"));
+    let register = |claim: &mut Value| claim["status"]["conditions"][0]["status"] = json!("True");
+    world.server.update("NodeClaim", "a", register).unwrap();
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    work.abort();
+    assert!(!has_stray());
+    assert_eq!(
+        Some(&*hash("a").as_str().unwrap().to_owned()),
+        launched
+            .annotations
+            .get("karpenter.azure.com/in-place-update-hash")
+            .map(|it| &**it)
+    );
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails")]
 #![expect(clippy::needless_pass_by_value, reason = "manifests are written where they are used")]
 
+mod asked;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod conformance;
