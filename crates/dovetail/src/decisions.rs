@@ -85,6 +85,8 @@ enum Format {
 struct Chosen<'a> {
     /// Newest first.
     records: Vec<&'a Record>,
+    /// How many there are of that span, whatever else was asked for.
+    of_span: usize,
     /// Of which span; none for all there is.
     since: Option<SignedDuration>,
     now: Timestamp,
@@ -135,12 +137,12 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 
 fn chosen<'a>(mut records: Vec<&'a Record>, args: &Args, since: Option<SignedDuration>, now: Timestamp) -> Chosen<'a> {
     let from = since.and_then(|since| now.checked_sub(since).ok());
+    records.retain(|record| from.is_none_or(|from| record.time.max(record.last_seen) >= from));
+    let of_span = records.len();
     let is_wanted = |record: &&Record| {
-        from.is_none_or(|from| record.time.max(record.last_seen) >= from)
-            && args
-                .pool
-                .as_ref()
-                .is_none_or(|pool| record.pool.split(',').any(|other| other == pool))
+        args.pool
+            .as_ref()
+            .is_none_or(|pool| record.pool.split(',').any(|other| other == pool))
             && args.node.as_ref().is_none_or(|node| record.concerns(node))
             && args
                 .reason
@@ -151,7 +153,12 @@ fn chosen<'a>(mut records: Vec<&'a Record>, args: &Args, since: Option<SignedDur
     };
     records.retain(is_wanted);
     records.sort_by_key(|record| std::cmp::Reverse((record.time, record.id)));
-    Chosen { records, since, now }
+    Chosen {
+        records,
+        of_span,
+        since,
+        now,
+    }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn status_counts_machines_and_not_events() {
         .unwrap_or_default();
     assert_eq!(
         line,
-        "notices   1 health warning, 1 rebalance recommendation, 1 spot interruption since 15:20 UTC; 1 node drained for it"
+        "notices   1 health warning, 1 rebalance recommendation, 1 spot interruption since 15:20 UTC; 1 node drained for them"
     );
     let document: Value = serde_json::from_slice(&ask(&["status", "-o", "json"], &file).stdout).unwrap();
     assert_eq!(document["notices"]["machines"]["spot interruption"], 1);

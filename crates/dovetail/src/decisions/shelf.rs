@@ -130,7 +130,11 @@ async fn listed(api: &Api, name: &str, namespace: Option<&str>) -> anyhow::Resul
     let path = format!("/api/v1{within}/configmaps?labelSelector=app.kubernetes.io%2Fmanaged-by%3Ddovetail");
     let asked = api.call(http::Method::GET, &path, None, "application/json").await;
     let bytes = asked.map_err(|error| {
-        let next = "ask for the right to list ConfigMaps there, or name the controller's namespace with -n";
+        let next = if error.is_forbidden() {
+            "ask for the right to list ConfigMaps there, or name the controller's namespace with -n"
+        } else {
+            "check that kubectl get nodes answers; or work from a dump with --from PATH"
+        };
         Failure::unreachable(format!("cannot list ConfigMaps of {name}"), error.to_string(), next)
     })?;
     let mut list: Value = serde_json::from_slice(&bytes).with_context(|| format!("read {path}"))?;

@@ -1,12 +1,14 @@
 //! Decisions for people: a sentence, then the newest, one a row.
 
+use std::collections::BTreeSet;
+
 use ledger::{
     Id,
     words::{in_a_list, lasting, monthly_change},
 };
 
 use super::{Chosen, report::Summary, shelf::Shelf, what};
-use crate::terminal::{Align, Cell, Role, Screen, Table, cut_in_the_middle, grouped};
+use crate::terminal::{Align, Cell, Role, Screen, Table, counted, cut_in_the_middle, grouped, hanging};
 
 /// What the columns beside WHAT take about.
 const OTHERS: usize = 74;
@@ -17,6 +19,9 @@ pub(super) fn render(chosen: &Chosen<'_>, shelf: &Shelf, limit: usize, screen: &
     let digits = Id::digits_needed(shelf.ring.iter().map(|record| record.id));
     let span = chosen.since.map(|since| format!(" in the last {}", lasting(since)));
     let span = span.unwrap_or_default();
+    if chosen.records.is_empty() && chosen.of_span > 0 {
+        return hanging("", &others(chosen, shelf, &span), screen.text_width());
+    }
     if chosen.records.is_empty() {
         let newest = shelf.ring.iter().max_by_key(|record| record.time);
         let newest = newest.map(|record| {
@@ -65,6 +70,17 @@ pub(super) fn render(chosen: &Chosen<'_>, shelf: &Shelf, limit: usize, screen: &
         ]);
     }
     format!("{head}\n{}", table.render(screen))
+}
+
+/// There are decisions, and none is as asked for.
+fn others(chosen: &Chosen<'_>, shelf: &Shelf, span: &str) -> String {
+    let reasons: BTreeSet<&str> = shelf.ring.iter().map(|record| record.reason.as_str()).collect();
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    format!(
+        "None of {}{span} is as asked for. Reasons there are: {}.",
+        counted(chosen.of_span, "decision"),
+        reasons.join(", ")
+    )
 }
 
 fn role(record: &ledger::Record) -> Role {

@@ -172,14 +172,17 @@ fn a_list_is_narrowed_by_pool_node_reason_and_what_came_of_it() {
 }
 
 #[test]
-fn where_nothing_is_left_the_newest_is_named_all_the_same() {
+fn where_nothing_is_left_it_is_told_whether_it_is_the_time_or_something_else() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(&directory, &[launch()]);
-    let text = said(&path, &["--pool", "none"]);
     let id = launch().id.short(4);
     assert_eq!(
-        text,
+        said(&path, &["--at", "2026-11-16T20:00:00Z"]),
         format!("No decision in the last 2h. The newest is {id}, 15:37:27.\n")
+    );
+    assert_eq!(
+        said(&path, &["--reason", "Interupted"]),
+        "None of 1 decision in the last 2h is as asked for. Reasons there are: Provisioned.\n"
     );
 }
 

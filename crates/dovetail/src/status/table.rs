@@ -100,9 +100,14 @@ fn notices(count: &notice::Count, input: &Input, screen: &Screen) -> String {
     let since = count
         .since
         .map(|since| format!(" since {}", screen.zone.said(since, input.snapshot.taken_at())));
+    let them = if count.machines.values().sum::<usize>() == 1 {
+        "it"
+    } else {
+        "them"
+    };
     let drained = match count.drained {
-        0 => "no node drained for it".to_owned(),
-        nodes => format!("{} drained for it", counted(nodes, "node")),
+        0 => format!("no node drained for {them}"),
+        nodes => format!("{} drained for {them}", counted(nodes, "node")),
     };
     format!("{said}{}; {drained}", since.unwrap_or_default())
 }
