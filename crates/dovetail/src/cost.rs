@@ -5,7 +5,7 @@ mod history;
 mod table;
 
 use insight::{
-    Prices,
+    Dollars, Prices,
     commitment::Used,
     money::{Accounts, By, Money, Rows},
     outlook::{Outlook, Reach},
@@ -16,6 +16,7 @@ use self::history::History;
 use crate::{
     answer::Answer,
     decisions::ShelfArgs,
+    failure::Failure,
     plan::threads,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
@@ -30,6 +31,10 @@ pub(crate) struct Args {
     /// By what: pool, namespace, label:KEY, type, zone or capacity.
     #[arg(long, default_value = "pool", value_name = "KEY", value_parser = by)]
     by: By,
+    /// Only what pods with these labels cost, as kubectl has them: `app=web`, `tier in (a,b)`; by pool, type, zone or capacity
+    /// of the machines they are on.
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = tui::Selector::read, conflicts_with = "window")]
+    selector: Option<tui::Selector>,
     /// What was spent and saved in a window of time instead of the rate now: 24h, 7d, or month for the calendar month so far.
     ///
     /// From the decisions that the controller keeps, and the machines that run; needs a cluster, or a dump with both.
@@ -69,6 +74,36 @@ pub(crate) struct Cost {
     /// What was bought in advance, and what of it is used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     commitments: Vec<Used>,
+    /// What the pods cost that were asked for; the rows are theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected: Option<Selected>,
+}
+
+/// Pods that were asked for.
+#[derive(Debug, Serialize)]
+struct Selected {
+    pods: usize,
+    usd_h: Dollars,
+    usd_mo: Dollars,
+}
+
+impl Selected {
+    fn of(rows: &Rows) -> Result<Self, Failure> {
+        let usd_h: Dollars = rows.rows.iter().map(|row| row.usd_h).sum();
+        let pods = rows.rows.iter().map(|row| row.pods).sum();
+        if pods == 0 {
+            return Err(Failure::new(
+                "no pod on a node of a NodePool has these labels",
+                "only pods that run on such nodes cost something here",
+                "kubectl get pods -A --show-labels",
+            ));
+        }
+        Ok(Self {
+            pods,
+            usd_h,
+            usd_mo: usd_h.monthly(),
+        })
+    }
 }
 
 pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
@@ -80,7 +115,11 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         Reach::for_machines(view.machines.len(), threads()),
     );
     let accounts = Accounts::of(&view, &prices, &outlook);
-    let by = Rows::of(&view, &accounts, &args.by);
+    let by = match &args.selector {
+        Some(selector) => Rows::of_pods(&view, &args.by, |pod| selector.selects(&pod.metadata.labels)),
+        None => Rows::of(&view, &accounts, &args.by),
+    };
+    let selected = args.selector.as_ref().map(|_| Selected::of(&by)).transpose()?;
     let mut told = Vec::new();
     let window = match &args.window {
         None => None,
@@ -96,6 +135,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         money: accounts.money,
         window,
         commitments: input.coverage.commitments.clone(),
+        selected,
     };
     drop(view);
     input.assumed.extend(told);

@@ -330,3 +330,25 @@ fn drift_is_chosen_by_labels_and_keeps_to_the_screen() {
     assert_eq!(none.status.code(), Some(1));
     assert!(text(&none.stderr).starts_with("error   no NodeClaim has these labels\n"));
 }
+
+#[test]
+fn what_a_source_does_not_hold_is_not_called_fine() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut objects = healthy();
+    objects[0]["spec"]["template"]["spec"]["requirements"][0]["values"] = json!(["spot"]);
+    objects[0]["status"] = json!({});
+    objects[0]["metadata"] = json!({"name": "general"});
+    objects.push(
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"template": {"spec": {"containers": [{"name": "web", "image": "web"}]}}}}),
+    );
+    let dump = written(directory.path(), "dump.json", &objects);
+    let checkup = document(&["doctor", "--from", dump.to_str().unwrap(), "--at", AT, "-o", "json"]);
+    let check = |id: &str| {
+        let checks = checkup["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["id"] == id).unwrap().clone()
+    };
+    assert_eq!(check("D09")["state"], "skipped", "web is no controller: {checkup:#}");
+    let told = "1 NodePool taken for ready: no controller has judged it";
+    assert_eq!(check("D05")["text"], told, "{checkup:#}");
+}

@@ -110,6 +110,26 @@ fn ascii_is_ascii() {
 }
 
 #[test]
+fn what_some_pods_cost_is_their_share_however_it_is_split() {
+    let all = document(&["cost", "--by", "label:team"]);
+    let row = all["by"]["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == "shop");
+    let expected = row.unwrap()["usd_mo"].as_f64().unwrap();
+    for by in ["pool", "zone", "capacity", "type", "namespace", "label:team"] {
+        let some = document(&["cost", "--by", by, "-l", "team=shop"]);
+        let rows = some["by"]["rows"].as_array().unwrap();
+        let sum: f64 = rows.iter().map(|row| row["usd_mo"].as_f64().unwrap()).sum();
+        assert!((sum - expected).abs() < 0.01, "{by}: {sum} of {expected}");
+        assert!((some["selected"]["usd_mo"].as_f64().unwrap() - expected).abs() < 0.01);
+    }
+    let none = ask(&["cost", "-l", "team=nobody"]);
+    assert_eq!(none.status.code(), Some(1), "{}", text(&none.stderr));
+}
+
+#[test]
 fn rows_are_sorted_and_headings_left_out_as_asked() {
     let pools = |arguments: &[&str]| {
         let answer = text(&ask(&[&["cost", "--width", "200"], arguments].concat()).stdout);

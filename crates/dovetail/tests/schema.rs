@@ -242,11 +242,12 @@ fn every_document_is_as_its_schema_says() {
             .status
             .success()
     );
-    let asked: [(&[&str], &[&str]); 20] = [
+    let asked: [(&[&str], &[&str]); 21] = [
         (&["status"], PLAN),
         (&["plan"], PLAN),
         (&["cost"], PLAN),
         (&["cost", "--by", "namespace"], PLAN),
+        (&["cost", "--by", "zone", "-l", "!none"], PLAN),
         (&["budgets"], PLAN),
         (&["why", "nodepool", "general"], PLAN),
         (&["whatif", "--spot-price", "+40%"], PLAN),

@@ -121,6 +121,11 @@ impl World {
         &self.unread
     }
 
+    /// Whether something says how the controller is installed.
+    pub fn has_installation(&self) -> bool {
+        !self.installs.is_empty()
+    }
+
     /// How many objects, values files and fragments were given.
     pub fn counts(&self) -> (usize, usize, usize) {
         let helm = self.installs.iter().filter(|install| install.is_values).count();

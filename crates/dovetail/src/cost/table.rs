@@ -7,10 +7,13 @@ use insight::{
     money::{AboveBound, By, Row},
 };
 
-use super::Cost;
-use crate::terminal::{Align, Amount, Cell, Role, Screen, Table, grouped, hanging, per_hour, percent};
+use super::{Cost, Selected};
+use crate::terminal::{Align, Amount, Cell, Role, Screen, Table, counted, grouped, hanging, per_hour, percent};
 
 pub(super) fn render(cost: &Cost, by: &By, screen: &Screen) -> String {
+    if let Some(selected) = &cost.selected {
+        return of_pods(cost, selected, by, screen);
+    }
     let mut text = hanging("", &sentence(cost), screen.text_width());
     let tables = match by {
         By::Pool => [machines(cost, by, true), machines(cost, by, false)],
@@ -22,6 +25,23 @@ pub(super) fn render(cost: &Cost, by: &By, screen: &Screen) -> String {
     text.push_str(&table.unwrap_or_default());
     text.push_str(&foot(cost, by, screen));
     text
+}
+
+/// What some pods cost, and what part of all that is.
+fn of_pods(cost: &Cost, selected: &Selected, by: &By, screen: &Screen) -> String {
+    let first = format!(
+        "{} with these labels {} {}, {}/mo: {} of {}/mo.",
+        counted(selected.pods, "pod"),
+        if selected.pods == 1 { "costs" } else { "cost" },
+        selected.usd_h.an_hour(),
+        selected.usd_mo.whole(),
+        whole_percent(selected.usd_mo, cost.money.spend_usd_mo),
+        cost.money.spend_usd_mo.whole(),
+    );
+    let how = "a core counts as 7.2 GiB, devices as 60% of their node; room that nobody asks for is in no pod's share";
+    let foot = hanging("shares       ", how, screen.text_width());
+    let foot = foot.lines().map(|line| screen.paint(Role::Secondary, line) + "\n");
+    hanging("", &first, screen.text_width()) + &pods(cost, by, true).render(screen) + &foot.collect::<String>()
 }
 
 fn sentence(cost: &Cost) -> String {

@@ -101,7 +101,15 @@ fn not_ready(raw: &Raw) -> Vec<Check> {
                 (count, "NodeClass") => format!("{count} NodeClasses"),
                 (count, noun) => counted(count, noun),
             };
-            checks.push(Check::ok(id, format!("{told} ready")));
+            let is_judged = |object: &&&Value| has_condition(object, "Ready");
+            let unjudged = all.len() - all.iter().filter(is_judged).count();
+            let ready = match unjudged {
+                0 => "ready".to_owned(),
+                1 if all.len() == 1 => "taken for ready: no controller has judged it".to_owned(),
+                count if count == all.len() => "taken for ready: no controller has judged them".to_owned(),
+                count => format!("ready, {count} of which no controller has judged"),
+            };
+            checks.push(Check::ok(id, format!("{told} {ready}")));
         }
     }
     checks
@@ -127,10 +135,12 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
         .iter()
         .filter(|document| kinds.contains(&text(&document.value, "kind")));
     let wanted: Vec<Document> = wanted.cloned().collect();
-    let has_controller = wanted
+    let has_deployments = wanted
         .iter()
         .any(|document| text(&document.value, "kind") == "Deployment");
-    let found = findings(&World::new(wanted, Scope::Whole, now, Vec::new()));
+    let world = World::new(wanted, Scope::Whole, now, Vec::new());
+    let has_controller = world.has_installation();
+    let found = findings(&world);
     let of = |code: &str| {
         found
             .iter()
@@ -166,13 +176,18 @@ fn linted(raw: &Raw, now: Timestamp) -> Vec<Check> {
             &of("IN03"),
             "an interruption queue is set, or no pool buys spot on EC2",
         );
+    }
+    if has_deployments {
         add("D16", State::Stop, &of("IN04"), "no two controllers act");
-    } else {
+    }
+    if !has_controller {
         checks.push(Check::new(
             "D09",
             State::Skipped,
-            "no Deployments in the source: the interruption queue is not known",
+            "no Deployment of the controller in the source: the interruption queue is not known",
         ));
+    }
+    if !has_deployments {
         checks.push(Check::new(
             "D16",
             State::Skipped,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::object::Pod;
 use serde::Serialize;
 
 use super::{AboveBound, Accounts};
@@ -119,14 +120,7 @@ impl Rows {
             By::Pool | By::Type | By::Zone | By::Capacity => machines(view, by, &mut rows),
             By::Namespace | By::Label(_) => pods(view, by, &mut rows),
         }
-        let mut rows: Vec<Row> = rows
-            .into_iter()
-            .map(|(name, row)| Row {
-                name,
-                usd_mo: row.usd_h.monthly(),
-                ..row
-            })
-            .collect();
+        let mut rows = named(rows);
         if *by == By::Pool {
             for row in &mut rows {
                 let money = accounts.pools.get(&row.name);
@@ -134,10 +128,51 @@ impl Rows {
                 row.saved_usd_mo = money.map(|money| money.saved.total_usd_mo);
             }
         }
-        let is_special = |row: &Row| row.name.starts_with("__");
-        rows.sort_by(|a, b| (is_special(a), b.usd_h, &a.name).cmp(&(is_special(b), a.usd_h, &b.name)));
+        sort(&mut rows);
         Self { key: by.word(), rows }
     }
+
+    /// What some pods cost, split: their share of the machines they are on.
+    pub fn of_pods(view: &View<'_>, by: &By, is_meant: impl Fn(&Pod) -> bool) -> Self {
+        let mut requests = Requests::default();
+        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+        for machine in view.managed() {
+            for pod in machine.pods.iter().filter(|pod| is_meant(pod)) {
+                let name = match by {
+                    By::Pool => machine.pool.as_deref(),
+                    By::Type => machine.instance_type.as_deref(),
+                    By::Zone => machine.zone.as_deref(),
+                    By::Capacity => machine.capacity_type.as_deref(),
+                    By::Namespace => Some(&*pod.metadata.namespace),
+                    By::Label(key) => pod.metadata.labels.get(key).map(|value| &**value),
+                };
+                let asked = requests.of(pod);
+                let row = rows.entry(name.unwrap_or(NONE).to_owned()).or_default();
+                row.pods += 1;
+                row.cpu_m += asked.cpu_m;
+                row.memory_mib += asked.memory_mib();
+                add(row, machine, part(machine, asked));
+            }
+        }
+        let mut rows = named(rows);
+        sort(&mut rows);
+        Self { key: by.word(), rows }
+    }
+}
+
+fn named(rows: BTreeMap<String, Row>) -> Vec<Row> {
+    let rows = rows.into_iter().map(|(name, row)| Row {
+        name,
+        usd_mo: row.usd_h.monthly(),
+        ..row
+    });
+    rows.collect()
+}
+
+/// The dearest first; what is nobody's comes last.
+fn sort(rows: &mut [Row]) {
+    let is_special = |row: &Row| row.name.starts_with("__");
+    rows.sort_by(|a, b| (is_special(a), b.usd_h, &a.name).cmp(&(is_special(b), a.usd_h, &b.name)));
 }
 
 fn machines(view: &View<'_>, by: &By, rows: &mut BTreeMap<String, Row>) {
