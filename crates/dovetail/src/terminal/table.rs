@@ -92,13 +92,14 @@ impl Table {
 
     /// How many columns of a terminal the rows take.
     pub(crate) fn width(&self) -> usize {
-        let widths = self.widths();
+        let widths = self.widths(&self.rows.iter().collect::<Vec<_>>());
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    fn widths(&self) -> Vec<usize> {
+    /// What the columns of some rows take, and their headings.
+    fn widths(&self, rows: &[&Row]) -> Vec<usize> {
         let mut widths: Vec<_> = self.columns.iter().map(|(title, _)| title.width()).collect();
-        for row in &self.rows {
+        for row in rows {
             if let Row::Cells(cells) | Row::Total(cells) = row {
                 for (width, cell) in widths.iter_mut().zip(cells) {
                     *width = (*width).max(cell.text.width());
@@ -109,7 +110,9 @@ impl Table {
     }
 
     pub(crate) fn render(&self, screen: &Screen) -> String {
-        let widths = self.widths();
+        let mut rows = self.sorted(screen);
+        rows.truncate(self.most.unwrap_or(usize::MAX));
+        let widths = self.widths(&rows);
         let heading = self
             .columns
             .iter()
@@ -119,7 +122,7 @@ impl Table {
         } else {
             self.render_row(&heading.collect::<Vec<_>>(), &widths, screen)
         };
-        for row in self.sorted(screen).into_iter().take(self.most.unwrap_or(usize::MAX)) {
+        for row in rows {
             match row {
                 Row::Cells(cells) | Row::Total(cells) => text.push_str(&self.render_row(cells, &widths, screen)),
                 Row::Line(line) => text.extend([line.as_str(), "\n"]),
