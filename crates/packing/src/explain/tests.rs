@@ -328,10 +328,9 @@ fn a_limit_is_raised_no_further_than_the_cheapest_plan_needs() {
     ];
     let mut case = Case::new(objects);
     for (at, price) in ["2", "8", "16"].into_iter().enumerate() {
-        let offerings = case.file["instanceTypes"][at]["offerings"].as_array_mut().unwrap();
-        offerings
-            .iter_mut()
-            .for_each(|offering| offering["price"] = price.into());
+        for offering in case.file["instanceTypes"][at]["offerings"].as_array_mut().unwrap() {
+            offering["price"] = price.into();
+        }
     }
     let explanation = case.explained();
     assert_eq!(first_fix(&explanation), ["NodePool p: raise limits.cpu from 3 to 6"]);
