@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Seek, SeekFrom},
+    io::{ErrorKind, Read as _, Seek, SeekFrom},
     path::Path,
 };
 
@@ -17,8 +17,9 @@ use super::{
 };
 use crate::snapshot::TypeMeta;
 
-/// What is read beyond a block at a time, to find where its last object ends.
-const BEYOND: usize = 64 << 10;
+/// What is read beyond a block to find where its last object ends: a little, then as much as any object takes. A list in
+/// which none ends so far is not laid out as kubectl does it.
+const BEYOND: [usize; 2] = [64 << 10, 16 << 20];
 
 /// Where the objects of a file are.
 struct Body<'p> {
@@ -97,23 +98,26 @@ impl Body<'_> {
         file.seek(SeekFrom::Start(from - 1))?;
         block.bytes.clear();
         let all = self.close + 2 - from;
-        let mut wanted = (PIECE + BEYOND) as u64;
-        let end = loop {
-            let missing = wanted.min(all) - block.bytes.len() as u64;
+        let mut end = None;
+        for beyond in BEYOND {
+            let wanted = all.min((PIECE + beyond) as u64);
+            let missing = wanted.saturating_sub(block.bytes.len() as u64);
             file.by_ref().take(missing).read_to_end(&mut block.bytes)?;
-            if let Some((end, _)) = between(&block.bytes, PIECE + 1, &self.indent) {
-                break end;
+            let next = between(&block.bytes, PIECE + 1, &self.indent).map(|(end, _)| end);
+            end = next.or_else(|| usize::try_from(all - 1).ok().filter(|_| wanted == all));
+            if end.is_some() {
+                break;
             }
-            if wanted >= all {
-                break usize::try_from(all - 1).unwrap_or(usize::MAX);
-            }
-            wanted += BEYOND as u64;
+        }
+        // Or the file became shorter meanwhile.
+        let Some(end) = end.filter(|end| *end < block.bytes.len()) else {
+            return Err(ErrorKind::UnexpectedEof.into());
         };
         let start = match at {
             0 => Some(1),
             _ => between(&block.bytes, 1, &self.indent).map(|(_, start)| start),
         };
-        let Some(start) = start.filter(|start| *start < end && end < block.bytes.len()) else {
+        let Some(start) = start.filter(|start| *start < end) else {
             return Ok(&[]);
         };
         block.bytes[start - 1] = b'[';
@@ -160,5 +164,17 @@ mod tests {
         let read = json(&path);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read.unwrap().objects, 400);
+    }
+
+    #[test]
+    fn a_list_without_lines_between_its_objects_is_left_to_others() {
+        let path = std::env::temp_dir().join(format!("dovetail-lines-{}.json", std::process::id()));
+        let object = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}"#;
+        let items = vec![object; (PIECE + 2 * BEYOND[1]) / object.len()].join(", ");
+        let text = format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{}{items}]}}"#, "\n");
+        std::fs::write(&path, text).unwrap();
+        let read = json(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert!(read.is_none());
     }
 }
