@@ -19,7 +19,7 @@ use super::{
     candidate::{self, Pools},
     change::{Candidate, Change, Fix},
     constraint::Constraint,
-    trial::{Trial, Verdict},
+    trial::{Trial, Verdict, is_plain},
 };
 use crate::problem::Problem;
 
@@ -218,17 +218,12 @@ impl<'a> Search<'a> {
             .as_ref()
             .and_then(|launch| launch.capacity_type.as_deref());
         let is_reserved = launch == Some(api::labels::CAPACITY_TYPE_RESERVED);
-        let depends = |pod: &Pod| {
-            let affinity = pod.spec.affinity.as_ref();
-            let has_rules = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
-            has_rules || !pod.spec.topology_spread_constraints.is_empty() || !pod.spec.resource_claims.is_empty()
-        };
         !is_reserved
             && snapshot
                 .node_pool(&claim.node_pool)
                 .is_some_and(|pool| !is_limited(pool))
             && snapshot.settings().default_constraints.is_empty()
-            && !self.snapshot.provisionable_pods().any(|pod| depends(pod))
+            && self.snapshot.provisionable_pods().all(|pod| is_plain(pod))
     }
 
     fn fix(&self, candidates: &[Candidate], plan: &Plan) -> Fix {

@@ -67,7 +67,9 @@ impl<'a> Trial<'a> {
     /// From now on the nodes that are there count only where a change makes a difference to them: none of them takes the
     /// pod of this snapshot, in which it is alone.
     pub(super) fn set_nodes_aside(&mut self, alone: &Snapshot) {
-        let Some(pod) = alone.objects().pods.get(&self.key).filter(|pod| is_plain(pod, alone)) else {
+        let has_defaults = !alone.settings().default_constraints.is_empty();
+        let pod = alone.objects().pods.get(&self.key);
+        let Some(pod) = pod.filter(|pod| is_plain(pod) && !has_defaults) else {
             return;
         };
         let pods = alone.objects().pods.iter();
@@ -184,12 +186,9 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Whether no rule of the pod is about pods on other nodes.
-fn is_plain(pod: &Pod, snapshot: &Snapshot) -> bool {
+/// Whether the pod asks for nothing that pods on other nodes decide.
+pub(super) fn is_plain(pod: &Pod) -> bool {
     let affinity = pod.spec.affinity.as_ref();
     let has_rules = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
-    !has_rules
-        && pod.spec.topology_spread_constraints.is_empty()
-        && pod.spec.resource_claims.is_empty()
-        && snapshot.settings().default_constraints.is_empty()
+    !has_rules && pod.spec.topology_spread_constraints.is_empty() && pod.spec.resource_claims.is_empty()
 }
