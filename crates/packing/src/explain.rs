@@ -6,6 +6,7 @@
 mod candidate;
 mod change;
 mod constraint;
+mod excerpt;
 mod existing;
 mod funnel;
 mod labels;
@@ -30,8 +31,8 @@ pub use self::{
     constraint::{Constraint, LabelField, TopologyKind},
     existing::{NodeReason, NodeVerdict},
 };
-use self::{funnel::Funnels, search::Search};
-use crate::{Options, demand::Demand, finish, problem::Problem, refusal, run::Run, supply::Supply};
+use self::{excerpt::Excerpt, funnel::Funnels, search::Search};
+use crate::{Options, Warm, demand::Demand, finish, problem::Problem, refusal, run::Run, supply::Supply};
 
 /// Why one pod has no place.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,18 +116,20 @@ fn planned(snapshot: &Snapshot, options: &Options, is_wanted: impl Fn(&ObjectKey
         .iter()
         .filter(|unplaced| is_wanted(&unplaced.pod.metadata.key()))
         .collect();
-    let explanations = explanations(&mut run, &unplaced);
+    let excerpt = (!unplaced.is_empty()).then(|| Excerpt::of(&problem)).flatten();
+    let explanations = explanations(&mut run, &unplaced, excerpt.as_ref());
     (plan, explanations)
 }
 
 /// Why a finished run left these pods out. Pods of a class have their reasons in common, which are worked out once.
-fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced]) -> Vec<Explanation> {
+fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced], excerpt: Option<&Excerpt<'_>>) -> Vec<Explanation> {
     let problem = run.problem;
     let mut positions: FxHashMap<ObjectKey, u32> = FxHashMap::default();
     for (at, entry) in (0..).zip(&problem.pods) {
         positions.insert(entry.pod.metadata.key(), at);
     }
     let mut known: FxHashMap<(u32, u32, u32), Explanation> = FxHashMap::default();
+    let mut warm = Warm::default();
     let mut explanations = Vec::with_capacity(unplaced.len());
     for unplaced in unplaced {
         let key = unplaced.pod.metadata.key();
@@ -136,7 +139,9 @@ fn explanations(run: &mut Run<'_>, unplaced: &[&Unplaced]) -> Vec<Explanation> {
         };
         let entry = problem.intake.pods[pod as usize];
         let class = (entry.combo, entry.shape, entry.extra);
-        let like = known.entry(class).or_insert_with(|| of_pod(run, pod, unplaced));
+        let like = known
+            .entry(class)
+            .or_insert_with(|| of_pod(run, pod, unplaced, &mut warm, excerpt));
         explanations.push(Explanation {
             pod: key,
             ..like.clone()
@@ -158,12 +163,18 @@ fn bare(unplaced: &Unplaced) -> Explanation {
     }
 }
 
-fn of_pod(run: &mut Run<'_>, pod: u32, unplaced: &Unplaced) -> Explanation {
+fn of_pod(
+    run: &mut Run<'_>,
+    pod: u32,
+    unplaced: &Unplaced,
+    warm: &mut Warm,
+    excerpt: Option<&Excerpt<'_>>,
+) -> Explanation {
     let entry = run.problem.intake.pods[pod as usize];
     let refused = refusal::refused(run, pod, entry);
     let pools = Funnels::new(run, pod, &refused).all();
     let existing = existing::verdicts(run, pod, refused.step);
-    let mut search = Search::new(run.problem, unplaced);
+    let mut search = Search::new(run.problem, unplaced, warm, excerpt);
     let fixes = search.fixes(&pools);
     Explanation {
         pools,

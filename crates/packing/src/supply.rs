@@ -26,16 +26,18 @@ use model::{
 };
 
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
+pub(crate) use self::{
+    daemon::newest_pods,
+    requests::requests_of,
+    stock::{Shape, Stock},
+    template::{is_launchable, specs as requirement_specs},
+};
 pub use self::{
     labels::label_rules,
     member::members,
     overlay::{OverlayVerdict, overlay_verdicts},
     pool::Offered,
     template::requirements as template_requirements,
-};
-pub(crate) use self::{
-    stock::{Shape, Stock},
-    template::{is_launchable, specs as requirement_specs},
 };
 use crate::Options;
 

@@ -19,9 +19,10 @@ use super::{
     candidate::{self, Pools},
     change::{Candidate, Change, Fix},
     constraint::Constraint,
-    trial::{Trial, Verdict, is_plain},
+    excerpt::{Excerpt, is_plain},
+    trial::{Trial, Verdict},
 };
-use crate::problem::Problem;
+use crate::{Warm, problem::Problem};
 
 /// How many fixes are enough.
 const MOST_FIXES: usize = 3;
@@ -36,25 +37,44 @@ pub(super) struct Search<'a> {
     trial: Trial<'a>,
     /// The pod has a place when it is alone.
     pub(super) is_crowded_out: bool,
-    /// Changes are tried without the other pods first.
+}
+
+/// What changes are tried on.
+#[derive(Debug, Clone)]
+struct Scene {
+    snapshot: Snapshot,
+    /// No other pod waits in it.
     is_alone: bool,
+}
+
+impl Scene {
+    fn changed(&self, change: impl Fn(&Snapshot) -> Snapshot) -> Self {
+        Self {
+            snapshot: change(&self.snapshot),
+            ..*self
+        }
+    }
 }
 
 /// Changes that were not enough, and how far the pod comes with them.
 struct Attempt {
     candidates: Vec<Candidate>,
-    snapshot: Snapshot,
+    scene: Scene,
     funnel: PoolFunnel,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(problem: &'a Problem, unplaced: &Unplaced) -> Self {
+    pub(super) fn new(
+        problem: &'a Problem,
+        unplaced: &Unplaced,
+        warm: &'a mut Warm,
+        excerpt: Option<&'a Excerpt<'a>>,
+    ) -> Self {
         Self {
             snapshot: &problem.snapshot,
             kind: unplaced.kind,
-            trial: Trial::new(&problem.options, unplaced.pod.metadata.key()),
+            trial: Trial::new(problem, unplaced.pod.metadata.key(), warm, excerpt),
             is_crowded_out: false,
-            is_alone: false,
         }
     }
 
@@ -104,43 +124,52 @@ impl<'a> Search<'a> {
     }
 
     /// What changes are made to: the pod alone, or among the others if alone it has a place or needs them.
-    fn base(&mut self, pod: &Pod, pools: &[PoolFunnel]) -> (Snapshot, Vec<PoolFunnel>) {
+    fn base(&mut self, pod: &Pod, pools: &[PoolFunnel]) -> (Scene, Vec<PoolFunnel>) {
         let affinity = pod.spec.affinity.as_ref().and_then(|it| it.pod_affinity.as_ref());
         if affinity.is_none_or(|it| it.required.is_empty()) {
             let alone = self.alone();
-            match self.trial.run(&alone) {
-                Verdict::Blocked(funnels) => {
-                    self.is_alone = true;
-                    self.trial.set_nodes_aside(&alone);
-                    return (alone, funnels);
-                }
+            match self.tried(&alone) {
+                Verdict::Blocked(funnels) => return (alone, funnels),
                 Verdict::Placed(_) => self.is_crowded_out = true,
                 Verdict::Spent => {}
             }
         }
-        (self.snapshot.clone(), pools.to_vec())
+        (self.among(), pools.to_vec())
     }
 
-    fn alone(&self) -> Snapshot {
+    /// The cluster as it is.
+    fn among(&self) -> Scene {
+        Scene {
+            snapshot: self.snapshot.clone(),
+            is_alone: false,
+        }
+    }
+
+    fn alone(&self) -> Scene {
         let others = self.snapshot.provisionable_pods().map(|pod| pod.metadata.key());
         let others = others.filter(|key| key != self.trial.key());
         let pods = self.snapshot.objects().pods.without(others);
-        self.snapshot.overlaid(|objects| {
+        let snapshot = self.snapshot.overlaid(|objects| {
             objects.pods = pods;
             objects.capacity_buffers = Table::default();
-        })
+        });
+        Scene {
+            snapshot,
+            is_alone: true,
+        }
     }
 
     /// What could help with the condition that blocks a NodePool.
-    fn candidates(&mut self, base: &Snapshot, funnel: &PoolFunnel) -> Vec<(Candidate, PoolFunnel)> {
+    fn candidates(&mut self, scene: &Scene, funnel: &PoolFunnel) -> Vec<(Candidate, PoolFunnel)> {
+        let base = &scene.snapshot;
         let pod = base.objects().pods.get(self.trial.key());
         let (Some(stage), Some(pod), Some(pool)) = (funnel.blocking_stage(), pod, base.node_pool(&funnel.pool)) else {
             return Vec::new();
         };
         let candidates = match &stage.constraint {
-            Constraint::Limit { .. } => self.limits(base, pool, &stage.constraint),
+            Constraint::Limit { .. } => self.limits(scene, pool, &stage.constraint),
             Constraint::Resource { .. } => {
-                let mut found = self.narrowing(base, pool, funnel);
+                let mut found = self.narrowing(scene, pool, funnel);
                 found.extend(candidate::candidates(pod, pool, base.settings(), funnel));
                 found
             }
@@ -155,24 +184,24 @@ impl<'a> Search<'a> {
     fn attempt(
         &mut self,
         before: &[Candidate],
-        base: &Snapshot,
+        base: &Scene,
         candidate: &Candidate,
         funnel: &PoolFunnel,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Fix> {
         let candidates: Vec<_> = before.iter().chain([candidate]).cloned().collect();
-        let mut snapshot = candidate.applied(base);
-        let mut verdict = self.tried(&snapshot);
+        let mut scene = base.changed(|snapshot| candidate.applied(snapshot));
+        let mut verdict = self.tried(&scene);
         if let Verdict::Placed(alone) = &mut verdict
-            && self.is_alone
-            && !self.is_settled(&snapshot, alone)
+            && scene.is_alone
+            && !self.is_settled(&scene.snapshot, alone)
         {
             // The others may leave it no room; what its node costs without them is what the change costs.
             let alone = std::mem::take(alone);
-            snapshot = candidates
+            scene = candidates
                 .iter()
-                .fold(self.snapshot.clone(), |all, candidate| candidate.applied(&all));
-            verdict = match self.trial.run(&snapshot) {
+                .fold(self.among(), |all, candidate| all.changed(|all| candidate.applied(all)));
+            verdict = match self.tried(&scene) {
                 Verdict::Placed(_) => Verdict::Placed(alone),
                 other => other,
             };
@@ -188,7 +217,7 @@ impl<'a> Search<'a> {
                 });
                 attempts.extend(funnel.map(|funnel| Attempt {
                     candidates,
-                    snapshot,
+                    scene,
                     funnel,
                 }));
                 None
@@ -197,12 +226,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A run of a changed snapshot.
-    fn tried(&mut self, snapshot: &Snapshot) -> Verdict {
-        if self.is_alone {
-            self.trial.run_alone(snapshot)
+    fn tried(&mut self, scene: &Scene) -> Verdict {
+        if scene.is_alone {
+            self.trial.run_alone(&scene.snapshot)
         } else {
-            self.trial.run(snapshot)
+            self.trial.run_among(&scene.snapshot)
         }
     }
 
@@ -243,10 +271,10 @@ impl<'a> Search<'a> {
             let key = |attempt: &Attempt| (attempt.funnel.progress(), Reverse(attempt.candidates.len()));
             let best = (0..attempts.len()).rev().max_by_key(|at| key(&attempts[*at]))?;
             let best = attempts.swap_remove(best);
-            let mut candidates = self.candidates(&best.snapshot, &best.funnel);
+            let mut candidates = self.candidates(&best.scene, &best.funnel);
             candidates.sort_by_key(|(candidate, _)| candidate.weight);
             for (candidate, funnel) in candidates {
-                let fix = self.attempt(&best.candidates, &best.snapshot, &candidate, &funnel, &mut attempts);
+                let fix = self.attempt(&best.candidates, &best.scene, &candidate, &funnel, &mut attempts);
                 if fix.is_some() {
                     return fix;
                 }
@@ -255,7 +283,7 @@ impl<'a> Search<'a> {
     }
 
     /// Limits that left no type as large as the pod: each is in its way as much as what the types left lack.
-    fn narrowing(&mut self, base: &Snapshot, pool: &NodePool, funnel: &PoolFunnel) -> Vec<Candidate> {
+    fn narrowing(&mut self, scene: &Scene, pool: &NodePool, funnel: &PoolFunnel) -> Vec<Candidate> {
         let stages = funnel.stages.windows(2).filter_map(|pair| match pair {
             [before, after] if after.remaining < before.remaining => match &after.constraint {
                 limit @ Constraint::Limit { .. } => Some(limit),
@@ -264,13 +292,13 @@ impl<'a> Search<'a> {
             _ => None,
         });
         let limits: Vec<_> = stages.collect();
-        let raised = limits.into_iter().flat_map(|limit| self.limits(base, pool, limit));
+        let raised = limits.into_iter().flat_map(|limit| self.limits(scene, pool, limit));
         raised.filter(|candidate| candidate.change.new.is_some()).collect()
     }
 
     /// A limit that leaves room: for one more node of the smallest type that would do, for what the cheapest plan buys, or
     /// for all that upstream's may come to.
-    fn limits(&mut self, base: &Snapshot, pool: &NodePool, limit: &Constraint) -> Vec<Candidate> {
+    fn limits(&mut self, scene: &Scene, pool: &NodePool, limit: &Constraint) -> Vec<Candidate> {
         let Constraint::Limit {
             resource,
             in_nodes,
@@ -282,7 +310,7 @@ impl<'a> Search<'a> {
         };
         let mut open = pool.clone();
         open.spec.limits.remove(resource.as_str());
-        let open = base.with_node_pool(open);
+        let (base, open) = (&scene.snapshot, scene.changed(|base| base.with_node_pool(open.clone())));
         let plan = match self.tried(&open) {
             Verdict::Placed(plan) => plan,
             Verdict::Blocked(_) => return vec![Pools::limit(pool, resource, None)],
@@ -296,7 +324,7 @@ impl<'a> Search<'a> {
         if self.is_crowded_out {
             let bought = self
                 .trial
-                .cheapest(&open)
+                .cheapest(&open.snapshot)
                 .map(|plan| bought(base, pool, &plan, resource));
             raised.extend(bought.map(|more| *in_nodes + more));
             raised.push((*used).max(Quantity::ZERO) + needed(base, pool, &plan, resource));

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
+use api::labels::CAPACITY_TYPE_RESERVED;
 use model::{
     object::{ObjectKey, Pod},
     plan::{Plan, PlannedClaim},
-    snapshot::{Snapshot, Table},
+    snapshot::Snapshot,
 };
 
-use super::{PoolFunnel, Stage, constraint::Constraint, funnel::Funnels};
+use super::{
+    PoolFunnel,
+    excerpt::{Cut, Excerpt},
+    funnel::Funnels,
+};
 use crate::{Options, Warm, finish, options::Packing, portfolio, problem::Problem, refusal, run::Run};
 
 /// How many runs the search for one pod's fixes may take.
 const MOST_RUNS: usize = 20;
-/// How many more without the nodes that are there, which cost little.
-const MOST_BARE_RUNS: usize = 60;
-/// And how many of the first may be races: within limits, cheaper ways to buy find room where upstream's does not.
+/// How many more of an excerpt of the cluster, which cost little.
+const MOST_SMALL_RUNS: usize = 60;
+/// And how many may be races: within limits, cheaper ways to buy find room where upstream's does not.
 const MOST_RACES: usize = 4;
 
 /// Runs for one pod.
@@ -26,18 +31,9 @@ pub(super) struct Trial<'a> {
     runs: usize,
     races: usize,
     /// Changes leave the catalogue as it is, so it is read once.
-    warm: Warm,
-    bare: Option<Bare>,
-    bare_runs: usize,
-}
-
-/// What decides about a pod that no node there is takes, even alone, as long as the pod itself stays as it is: what can be
-/// launched. A cluster of thousands of nodes need not be looked at again for every change that is tried.
-#[derive(Debug)]
-struct Bare {
-    pod: Arc<Pod>,
-    /// The pod, and daemons: what they ask for is taken from those that run.
-    pods: Table<Pod>,
+    warm: &'a mut Warm,
+    excerpt: Option<&'a Excerpt<'a>>,
+    small_runs: usize,
 }
 
 /// What a run said.
@@ -52,70 +48,60 @@ pub(super) enum Verdict {
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn new(options: &'a Options, key: ObjectKey) -> Self {
+    pub(super) fn new(
+        problem: &'a Problem,
+        key: ObjectKey,
+        warm: &'a mut Warm,
+        excerpt: Option<&'a Excerpt<'a>>,
+    ) -> Self {
         Self {
-            options,
+            options: &problem.options,
             key,
             runs: 0,
             races: 0,
-            warm: Warm::default(),
-            bare: None,
-            bare_runs: 0,
+            warm,
+            excerpt,
+            small_runs: 0,
         }
-    }
-
-    /// From now on the nodes that are there count only where a change makes a difference to them: none of them takes the
-    /// pod of this snapshot, in which it is alone.
-    pub(super) fn set_nodes_aside(&mut self, alone: &Snapshot) {
-        let has_defaults = !alone.settings().default_constraints.is_empty();
-        let pod = alone.objects().pods.get(&self.key);
-        let Some(pod) = pod.filter(|pod| is_plain(pod) && !has_defaults) else {
-            return;
-        };
-        let pods = alone.objects().pods.iter();
-        let kept = pods.filter(|it| it.metadata.key() == self.key || it.is_owned_by_daemon_set());
-        self.bare = Some(Bare {
-            pod: Arc::clone(pod),
-            pods: Table::new(kept.cloned().collect()),
-        });
     }
 
     /// A run of a snapshot in which the pod is alone.
     pub(super) fn run_alone(&mut self, snapshot: &Snapshot) -> Verdict {
-        match self.run_bare(snapshot) {
-            Some(verdict) => verdict,
-            None => self.run(snapshot),
+        let cut = self.cut(snapshot, Excerpt::alone);
+        self.run_cut(snapshot, cut)
+    }
+
+    /// A run of a snapshot with all pods that wait.
+    pub(super) fn run_among(&mut self, snapshot: &Snapshot) -> Verdict {
+        let cut = self.cut(snapshot, Excerpt::among);
+        self.run_cut(snapshot, cut)
+    }
+
+    fn cut(
+        &self,
+        snapshot: &Snapshot,
+        cut: impl Fn(&'a Excerpt<'a>, &Snapshot, &Arc<Pod>) -> Option<Cut>,
+    ) -> Option<Cut> {
+        let excerpt = self.excerpt.filter(|_| self.small_runs < MOST_SMALL_RUNS)?;
+        let is_as_it_was = snapshot.settings().default_constraints.is_empty();
+        let pod = snapshot.objects().pods.get(&self.key).filter(|_| is_as_it_was)?;
+        cut(excerpt, snapshot, pod)
+    }
+
+    fn run_cut(&mut self, whole: &Snapshot, cut: Option<Cut>) -> Verdict {
+        let Some(cut) = cut else { return self.run(whole) };
+        self.small_runs += 1;
+        match self.solved(&cut.snapshot) {
+            Verdict::Placed(plan) if self.is_reserved(&plan) => self.run(whole),
+            Verdict::Blocked(funnels) => Verdict::Blocked(cut.told_whole(funnels)),
+            verdict => verdict,
         }
     }
 
-    /// The same without nodes, where that says all; without their use a limit leaves more than it really does.
-    fn run_bare(&mut self, snapshot: &Snapshot) -> Option<Verdict> {
-        let bare = self.bare.as_ref()?;
-        let pod = snapshot.objects().pods.get(&self.key)?;
-        if !Arc::ptr_eq(pod, &bare.pod) || self.bare_runs == MOST_BARE_RUNS {
-            return None;
-        }
-        self.bare_runs += 1;
-        let pods = bare.pods.clone();
-        let launching = snapshot.overlaid(|objects| {
-            objects.pods = pods;
-            objects.nodes = Table::default();
-            objects.node_claims = Table::default();
-        });
-        let is_limited = |stage: &Stage| matches!(stage.constraint, Constraint::Limit { .. });
-        match self.solved(&launching) {
-            Verdict::Blocked(funnels) => {
-                let mut stages = funnels.iter().filter_map(PoolFunnel::blocking_stage);
-                let is_final = !stages.any(is_limited);
-                is_final.then_some(Verdict::Blocked(funnels))
-            }
-            Verdict::Placed(plan) => {
-                let pool = self.claim(&plan).and_then(|claim| snapshot.node_pool(&claim.node_pool));
-                let is_final = pool.is_some_and(|pool| pool.spec.limits.is_empty());
-                is_final.then_some(Verdict::Placed(plan))
-            }
-            Verdict::Spent => None,
-        }
+    /// Whether the pod is to run on reserved capacity, of which nodes that were left out may have some.
+    fn is_reserved(&self, plan: &Plan) -> bool {
+        let launch = self.claim(plan).and_then(|claim| claim.cheapest.as_ref());
+        launch.and_then(|launch| launch.capacity_type.as_deref()) == Some(CAPACITY_TYPE_RESERVED)
     }
 
     pub(super) fn key(&self) -> &ObjectKey {
@@ -155,6 +141,8 @@ impl<'a> Trial<'a> {
             return None;
         }
         self.races += 1;
+        let cut = self.cut(snapshot, Excerpt::among);
+        let snapshot = cut.as_ref().map_or(snapshot, |cut| &cut.snapshot);
         let problem = self.warm.problem_of(snapshot, self.options);
         Some(portfolio::best(&problem).0)
     }
@@ -184,11 +172,4 @@ impl<'a> Trial<'a> {
         let mut claims = plan.claims.iter();
         claims.find(|claim| claim.pods.iter().any(|pod| pod.metadata.key() == self.key))
     }
-}
-
-/// Whether the pod asks for nothing that pods on other nodes decide.
-pub(super) fn is_plain(pod: &Pod) -> bool {
-    let affinity = pod.spec.affinity.as_ref();
-    let has_rules = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
-    !has_rules && pod.spec.topology_spread_constraints.is_empty() && pod.spec.resource_claims.is_empty()
 }

@@ -230,7 +230,7 @@ fn sum(daemons: &[&Daemon]) -> ResourceList {
 }
 
 /// The newest pod of each DaemonSet that controls one; of equally new ones the first by name.
-fn newest_pods(snapshot: &Snapshot) -> HashMap<ObjectKey, &Arc<Pod>> {
+pub(crate) fn newest_pods(snapshot: &Snapshot) -> HashMap<ObjectKey, &Arc<Pod>> {
     let mut newest = HashMap::<ObjectKey, &Arc<Pod>>::new();
     let sets = &snapshot.objects().daemon_sets;
     if sets.is_empty() {

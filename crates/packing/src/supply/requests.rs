@@ -32,7 +32,7 @@ impl Requests {
 }
 
 /// What the pod takes, itself included.
-pub(super) fn requests_of(pod: &Pod) -> ResourceList {
+pub(crate) fn requests_of(pod: &Pod) -> ResourceList {
     let mut requests = pod.resources().requests();
     requests.set(ResourceName::Pods, Quantity::from_units(1));
     requests
