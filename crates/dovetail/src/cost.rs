@@ -7,7 +7,7 @@ mod table;
 use insight::{
     Dollars, Prices,
     commitment::Used,
-    money::{Accounts, By, Money, Rows},
+    money::{Accounts, Bounds, By, Money, Rows},
     outlook::{Outlook, Reach},
 };
 use serde::Serialize;
@@ -20,6 +20,7 @@ use crate::{
     plan::threads,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
+    together::together,
 };
 
 /// Print what it costs, what part of that is avoidable, and what was saved.
@@ -110,11 +111,9 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     let mut input = source::read(&args.source, Needs::Decisions)?.about_moves();
     let prices = Prices::of(&input.snapshot);
     let view = input.priced(&prices);
-    let outlook = Outlook::of(
-        &input.looked_at(&prices),
-        Reach::for_machines(view.machines.len(), threads()),
-    );
-    let accounts = Accounts::of(&view, &prices, &outlook);
+    let reach = Reach::for_machines(view.machines.len(), threads());
+    let (bounds, outlook) = together(|| Bounds::of(&view), || Outlook::of(&input.looked_at(&prices), reach));
+    let accounts = Accounts::of(&view, &prices, &outlook, &bounds);
     let by = match &args.selector {
         Some(selector) => Rows::of_pods(&view, &args.by, |pod| selector.selects(&pod.metadata.labels)),
         None => Rows::of(&view, &accounts, &args.by),

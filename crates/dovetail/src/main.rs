@@ -31,6 +31,7 @@ mod snapshot;
 mod source;
 mod status;
 mod terminal;
+mod together;
 mod top;
 mod trace;
 mod version;

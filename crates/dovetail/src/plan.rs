@@ -17,6 +17,7 @@ use crate::{
     answer::Answer,
     reply::{Format, Reply, formats},
     source::{self, Needs, SourceArgs},
+    together::together,
 };
 
 /// Print what would be done now and next: nodes for pods that wait, nodes that go, what waits, what is held by which rule.
@@ -77,10 +78,11 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         threads: threads(),
         ..packing::Options::default()
     };
-    let planned = launch::plan(input.planning(), &options);
-    let report = Report::of(input.planning(), &planned);
     let view = input.view();
-    let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads()));
+    let (report, outlook) = together(
+        || Report::of(input.planning(), &launch::plan(input.planning(), &options)),
+        || Outlook::of(&view, Reach::for_machines(view.machines.len(), threads())),
+    );
     let document = Document {
         launches: &report,
         moves: &outlook.moves,

@@ -9,7 +9,7 @@ use insight::{
     alert::{Alert, alerts},
     fleet::{Fleet, Pods, Pool},
     launch::{self, Pending, Report},
-    money::{Accounts, Money},
+    money::{Accounts, Bounds, Money},
     outlook::{Move, Outlook, Reach, Total},
 };
 use model::{
@@ -26,6 +26,7 @@ use crate::{
     reply::{Format, Reply, formats},
     source::{self, Input, Needs, Origin, SourceArgs},
     terminal::counted,
+    together::together,
 };
 
 /// Print the fleet at a glance: pools, fill, spend, what is next, what is blocked.
@@ -107,16 +108,19 @@ fn status(input: &Input, wanted: &[String]) -> Result<Status, Failure> {
     let snapshot = &input.snapshot;
     let prices = Prices::of(snapshot);
     let view = input.priced(&prices);
-    let outlook = Outlook::of(
-        &input.looked_at(&prices),
-        Reach::for_machines(view.machines.len(), threads()),
-    );
-    let accounts = Accounts::of(&view, &prices, &outlook);
     let options = packing::Options {
         threads: threads(),
         ..packing::Options::default()
     };
-    let report = Report::of(input.planning(), &launch::plan(input.planning(), &options));
+    let reach = Reach::for_machines(view.machines.len(), threads());
+    let ((report, bounds), outlook) = together(
+        || {
+            let planned = launch::plan(input.planning(), &options);
+            (Report::of(input.planning(), &planned), Bounds::of(&view))
+        },
+        || Outlook::of(&input.looked_at(&prices), reach),
+    );
+    let accounts = Accounts::of(&view, &prices, &outlook, &bounds);
     let pools = Pool::all(&view);
     if let Some(unknown) = wanted.iter().find(|name| pools.iter().all(|pool| pool.name != **name)) {
         let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();

@@ -7,7 +7,7 @@ mod pod;
 mod pool;
 
 use insight::{
-    View, launch,
+    View,
     outlook::Reach,
     why::{
         node::NodeExplanation,
@@ -186,7 +186,7 @@ fn node_answer(
 fn pool_answer(args: &Args, input: &Input, view: &View<'_>, name: &str) -> anyhow::Result<Answer> {
     let pool = object::pool(view, name)?;
     let options = options();
-    let plan = launch::plan(view.snapshot, &options).plan;
+    let plan = packing::planned(view.snapshot, &options).plan;
     let pending: Vec<_> = plan.unplaced.iter().map(|it| it.pod.metadata.key()).collect();
     let explanations = if pending.is_empty() {
         Vec::new()

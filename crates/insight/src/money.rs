@@ -209,9 +209,8 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// What it costs, with what is planned and held taken from an outlook.
-    pub fn of(view: &View<'_>, prices: &Prices, outlook: &Outlook) -> Self {
-        let bounds = Bounds::of(view);
+    /// What it costs, beside its bounds, with what is planned and held taken from an outlook.
+    pub fn of(view: &View<'_>, prices: &Prices, outlook: &Outlook, bounds: &Bounds) -> Self {
         let baselines = baseline::by_pool(view, prices);
         let mut pools: BTreeMap<String, Money> = BTreeMap::new();
         for pool in view.snapshot.objects().node_pools.iter() {

@@ -239,7 +239,7 @@ fn money_splits_without_a_rest() {
     let prices = Prices::of(&snapshot);
     let view = View::priced(&snapshot, &prices);
     let outlook = Outlook::of(&view, REACH);
-    let accounts = Accounts::of(&view, &prices, &outlook);
+    let accounts = Accounts::of(&view, &prices, &outlook, &Bounds::of(&view));
     let money = &accounts.money;
     assert_eq!(money.spend_usd_h, dollars("0.8"));
     // Six cores need a c8, one core a c2.

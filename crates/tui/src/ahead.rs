@@ -9,7 +9,7 @@ use insight::{
     fleet::{Pool, waited},
     funnel::Funnel,
     launch::{self, Report},
-    money::Accounts,
+    money::{Accounts, Bounds},
     outlook::{Kept, Move, Outlook, Reach},
 };
 use jiff::Timestamp;
@@ -87,7 +87,7 @@ impl Ahead {
     pub fn of(picture: &Picture, threads: usize) -> Self {
         let view = View::priced(&picture.snapshot, &picture.prices);
         let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), threads));
-        let accounts = Accounts::of(&view, &picture.prices, &outlook);
+        let accounts = Accounts::of(&view, &picture.prices, &outlook, &Bounds::of(&view));
         let options = packing::Options {
             threads,
             ..packing::Options::default()

@@ -8,7 +8,7 @@ use insight::{
     fleet::{Pool, waited},
     funnel::Funnel,
     launch::{Pending, Planned, Report, Upstream, workload},
-    money::{Accounts, Money},
+    money::{Accounts, Bounds, Money},
     outlook::{Kept, Move, Outlook, Reach},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -63,7 +63,7 @@ struct Mark {
 pub(crate) fn deep(seen: &Seen, prices: &Prices, answers: &dyn Answers) -> Deep {
     let view = View::priced(&seen.snapshot, prices);
     let outlook = Outlook::of(&view, Reach::for_machines(view.machines.len(), THREADS));
-    let accounts = Accounts::of(&view, prices, &outlook);
+    let accounts = Accounts::of(&view, prices, &outlook, &Bounds::of(&view));
     let report = Report::of(&seen.snapshot, &planned(&seen.snapshot));
     let pools = Pool::all(&view);
     let mut document = Document::default();
