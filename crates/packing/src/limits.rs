@@ -16,6 +16,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     remaining: Option<Vec<(ResourceName, i64)>>,
+    /// How many claims are to share that.
+    parts: i64,
     /// The rows within limits, as of the last change.
     open: Mask,
     reached: Option<LimitReached>,
@@ -34,6 +36,7 @@ impl Limits {
     pub(crate) fn new(template: &TemplateEntry, index: &Index) -> Self {
         let mut limits = Self {
             remaining: template.remaining.clone(),
+            parts: 1,
             open: template.rows.clone(),
             reached: None,
         };
@@ -56,7 +59,19 @@ impl Limits {
             amounts.for_each(|((_, mine), (_, theirs))| *mine = *theirs);
         }
         self.open.copy_from_slice(&other.open);
-        self.reached = other.reached;
+        (self.parts, self.reached) = (other.parts, other.reached);
+    }
+
+    /// As if there were none.
+    pub(crate) fn lift(&mut self, template: &TemplateEntry) {
+        (self.remaining, self.reached) = (None, None);
+        self.open.copy_from_slice(&template.rows);
+    }
+
+    /// From now on so many claims share what is left: none becomes a machine larger than its part, unless none is that small.
+    pub(crate) fn share(&mut self, parts: i64, template: &TemplateEntry, index: &Index) {
+        self.parts = parts.max(1);
+        self.refresh(template, index);
     }
 
     /// What is left of each limited resource, in lane units; none without limits.
@@ -72,6 +87,7 @@ impl Limits {
             let largest = index.capacity(name).and_then(|column| column.largest(rows));
             *left = left.saturating_sub(largest.unwrap_or(0));
         }
+        self.parts = (self.parts - 1).max(1);
         self.refresh(template, index);
     }
 
@@ -98,15 +114,29 @@ impl Limits {
             return;
         }
         let open = &mut self.open;
-        open.copy_from_slice(&template.rows);
-        for (name, left) in remaining {
-            match index.capacity(name) {
-                // Something is overdrawn: nothing may be added, not even what has none of it.
-                _ if *left < 0 => open.fill(0),
-                Some(column) => column.keep_at_most(*left, open),
-                None => {}
-            }
+        keep_within(remaining, self.parts, open, template, index);
+        if self.parts > 1 && is_empty(open) {
+            keep_within(remaining, 1, open, template, index);
         }
         self.reached = is_empty(open).then_some(LimitReached::Resources);
+    }
+}
+
+/// Keeps the rows of machines no larger than a part of what is left.
+fn keep_within(
+    remaining: &[(ResourceName, i64)],
+    parts: i64,
+    open: &mut Mask,
+    template: &TemplateEntry,
+    index: &Index,
+) {
+    open.copy_from_slice(&template.rows);
+    for (name, left) in remaining {
+        match index.capacity(name) {
+            // Something is overdrawn: nothing may be added, not even what has none of it.
+            _ if *left < 0 => open.fill(0),
+            Some(column) => column.keep_at_most(*left / parts, open),
+            None => {}
+        }
     }
 }

@@ -99,6 +99,8 @@ const NEAR_BOUND: u128 = 20;
 /// Permille of the cheapest within which plans count as equally dear, so that fewer nodes decide: a node costs addresses,
 /// daemons and image pulls that no price list shows.
 const NEAR_BEST: u128 = 5;
+/// How many claims are to share what limits leave, in claims that would be needed without them.
+const SHARES: [i64; 4] = [1, 2, 4, 8];
 /// Steps after which no further proposal is tried once one is valid.
 const STEPS: u64 = 1_000_000;
 /// The same, for every pod.
@@ -123,6 +125,8 @@ struct Race<'p> {
     plans: Vec<(usize, Plan)>,
     /// Pods the faithful plan could not place.
     hopeless: FxHashSet<ObjectKey>,
+    /// How many pods no limits are to blame for.
+    least_unplaced: usize,
     /// So many types every spot claim must have to choose from.
     flexibility: usize,
     /// One for each thread.
@@ -160,8 +164,10 @@ impl<'p> Race<'p> {
         let flexibility = options.fold(FLEXIBLE, usize::min);
         steer(&mut faithful, problem.options.steering);
         let threads = 0..problem.options.threads.max(1);
+        let hopeless = unplaced(&faithful);
         Self {
-            hopeless: unplaced(&faithful),
+            least_unplaced: hopeless.len(),
+            hopeless,
             flexibility,
             rehearsals: threads.map(|_| Rehearsal::new(&problem.snapshot)).collect(),
             report: Report {
@@ -185,6 +191,7 @@ impl<'p> Race<'p> {
         if left.is_empty() {
             return;
         }
+        let claims = self.claims_wanted();
         let picture = adapt::for_passes(&mut run, &left);
         let ground = Ground::new(&picture.problem);
         let mut ready = Some((run, left));
@@ -205,6 +212,39 @@ impl<'p> Race<'p> {
                     self.judge(attempt, &picture);
                 }
             }
+        }
+        self.share_limits(&claims);
+    }
+
+    /// How many claims of each template would be needed if there were no limits; asked only where they keep pods out.
+    fn claims_wanted(&mut self) -> Vec<i64> {
+        let is_limited = |pool: &Arc<NodePool>| !pool.spec.limits.is_empty();
+        let mut pools = self.problem.snapshot.objects().node_pools.iter();
+        if self.hopeless.is_empty() || !pools.any(is_limited) {
+            return Vec::new();
+        }
+        let (mut run, left) = with_nodes_filled(self.problem);
+        let (claims, unplaced) = run.without_limits(left.into());
+        self.least_unplaced = unplaced.min(self.hopeless.len());
+        claims
+    }
+
+    /// Upstream's own way, with claims that leave each other room within the limits, smaller and smaller.
+    fn share_limits(&mut self, claims: &[i64]) {
+        for times in SHARES {
+            if !self.may_place_more() {
+                return;
+            }
+            let (mut run, left) = with_nodes_filled(self.problem);
+            let parts: Vec<i64> = claims.iter().map(|claims| claims * times).collect();
+            let left = run.drain_sparingly(left.into(), &parts);
+            let mut proposal = self.proposal("sharing limits", finish::plan(&mut run, &left));
+            if proposal.is_entered {
+                let mut rehearsals = std::mem::take(&mut self.rehearsals);
+                (proposal.contender.realised, proposal.steps) = self.rehearsed(&mut proposal.plan, &mut rehearsals[0]);
+                self.rehearsals = rehearsals;
+            }
+            self.enter(proposal);
         }
     }
 
@@ -302,7 +342,12 @@ impl<'p> Race<'p> {
             self.worth = (picture.keys.clone(), attempt.values.clone());
         }
         self.report.steps += attempt.steps;
-        let Some(mut proposal) = attempt.proposal else { return };
+        if let Some(proposal) = attempt.proposal {
+            self.enter(proposal);
+        }
+    }
+
+    fn enter(&mut self, mut proposal: Proposal) {
         // Tried at once with its twin, it does not know of it.
         if self.is_known(&proposal.contender) {
             (proposal.is_entered, proposal.contender.realised) = (false, None);
@@ -347,8 +392,7 @@ impl<'p> Race<'p> {
 
     /// Whether another way to buy may find room for pods that are left over: limits are there to be shared better.
     fn may_place_more(&self) -> bool {
-        let is_limited = |pool: &Arc<NodePool>| !pool.spec.limits.is_empty();
-        self.fewest_unplaced() > 0 && self.problem.snapshot.objects().node_pools.iter().any(is_limited)
+        self.fewest_unplaced() > self.least_unplaced
     }
 
     /// Flexibility costs something, so it is asked for only when nothing else was flexible enough.

@@ -12,6 +12,7 @@ mod guided;
 mod probe;
 pub(crate) mod replay;
 mod rollback;
+mod sparing;
 
 use std::collections::VecDeque;
 
