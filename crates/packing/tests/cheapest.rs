@@ -114,18 +114,25 @@ fn pods_get_their_nodes_within_limits_although_a_plan_for_fewer_is_cheaper() {
     assert!(dearer > 0, "one of them pays for what upstream leaves over");
 }
 
-/// Pods that must not share a node need many small ones; upstream's first claims may become the largest there are, so the
-/// limits are used up on paper.
+/// Pods spread over a label of the NodePool's own need a node for each of its values; upstream's first claims may become
+/// the largest machines there are, so the limits are used up on paper.
 #[test]
 fn pods_that_keep_apart_share_the_limits() {
+    let key = "example.com/rack";
     let apart = serde_json::json!([{
-        "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {},
+        "maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {},
     }]);
-    let mut snapshot = with_cores(mixed::pending(20, 3), 300);
-    for pod in snapshot.objects.iter_mut().filter(|object| object.kind() == "Pod") {
-        *pod = pod.clone().with("spec.topologySpreadConstraints", apart.clone());
+    let racks = serde_json::json!({ "key": key, "operator": "In", "values": ["a", "b", "c", "d", "e", "f"] });
+    let mut snapshot = with_cores(mixed::pending(12, 3), 300);
+    for object in &mut snapshot.objects {
+        let changed = object.clone();
+        *object = match object.kind() {
+            "Pod" => changed.with("spec.topologySpreadConstraints", apart.clone()),
+            "NodePool" => changed.push("spec.template.spec.requirements", racks.clone()),
+            _ => continue,
+        };
     }
-    let report = raced("20 pods apart within 300 cores", &snapshot);
+    let report = raced("12 pods over six racks within 300 cores", &snapshot);
     let (winner, upstream) = (report.winner().unwrap(), &report.contenders[0]);
     assert!(upstream.unplaced > 0, "upstream leaves pods over: {upstream:?}");
     assert_eq!(winner.unplaced, 0, "{:?}", report.contenders);
