@@ -24,14 +24,17 @@ use crate::{
 
 /// Find what hurts in NodePools, NodeClasses, workloads, PodDisruptionBudgets and the installation.
 ///
-/// Reads manifests (`-f`), a dump (`--from`), or the cluster kubectl speaks to. Manifests are files or directories of YAML,
+/// Reads manifests, a dump (`--from`), or the cluster kubectl speaks to. Manifests are files or directories of YAML,
 /// JSON or Markdown with fenced YAML; Helm values of the controller are read as well. One object is silenced by the annotation
 /// `dovetail.dev/lint-ignore: "CODE reason"`. Ends with 3 if something at or above --fail-on was found.
 ///
-/// Example: dovetail lint -f manifests/ -o github
+/// Example: dovetail lint manifests/ -o github
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Manifests: files, directories, or `-` for standard input.
+    #[arg(value_name = "PATH", conflicts_with_all = ["from", "kubeconfig", "context"])]
+    paths: Vec<PathBuf>,
+    /// The same, as kubectl has it.
     #[arg(short = 'f', long = "filename", num_args = 1.., value_name = "PATH", conflicts_with_all = ["from", "kubeconfig", "context"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,6 +53,13 @@ pub(crate) struct Args {
     output: Format,
     #[command(flatten)]
     pub(crate) reply: Reply,
+}
+
+impl Args {
+    /// What is named either way.
+    fn manifests(&self) -> Vec<PathBuf> {
+        self.paths.iter().chain(&self.files).cloned().collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -105,7 +115,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         .collect::<Result<Vec<_>, _>>()?;
     let explained = args.explain.as_deref().map(known).transpose()?;
     if let Some(code) = explained
-        && args.files.is_empty()
+        && args.manifests().is_empty()
         && args.place.from.is_empty()
     {
         return Ok(explain::rule(code, &args.reply.presentation.screen()).into());
@@ -146,9 +156,9 @@ fn known(code: &str) -> Result<&'static str, Failure> {
 }
 
 fn report(args: &Args) -> anyhow::Result<Report> {
-    let (raw, scope) = match (args.files.is_empty(), args.place.from.is_empty()) {
+    let (raw, scope) = match (args.manifests().is_empty(), args.place.from.is_empty()) {
         (false, _) => {
-            let mut raw = raw::of_files(&args.files)?;
+            let mut raw = raw::of_files(&args.manifests())?;
             raw.now = Clock::system().now();
             (raw, Scope::Some)
         }

@@ -123,7 +123,7 @@ fn the_exit_code_follows_what_the_caller_calls_a_failure() {
 
 #[test]
 fn nothing_found_is_said_with_what_was_looked_at() {
-    let shown = text(&lint(&["-f", "examples/lint/mission/aks-monitoring.yaml"]).stdout);
+    let shown = text(&lint(&["examples/lint/mission/aks-monitoring.yaml"]).stdout);
     assert_eq!(shown, "No findings in 1 object; 54 rules looked at.\n");
 }
 
