@@ -462,12 +462,15 @@ fn too_many(range: Range, count: u64, path: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The fields that tell an item of a list from others.
+/// The fields that tell an item of a list from others. The protocol of a port is the one field among them that has a
+/// default: without it a port that is applied would stand beside the same port as it is stored.
 pub(crate) fn identity(item: &Value, keys: &[String]) -> Value {
-    let fields = keys
-        .iter()
-        .filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
-    Value::Object(fields.collect())
+    let field = |key: &String| {
+        let said = item.get(key).cloned();
+        let field = said.or_else(|| (key == "protocol").then(|| Value::from("TCP")));
+        Some((key.clone(), field?))
+    };
+    Value::Object(keys.iter().filter_map(field).collect())
 }
 
 /// A path as a field of a problem.
