@@ -45,6 +45,11 @@ impl Selector {
         }
     }
 
+    /// What the API server says of a label selector that it cannot read.
+    pub(crate) fn flaw(labels: &str) -> Option<String> {
+        terms(labels).iter().find_map(|term| term_flaw(term.trim()))
+    }
+
     /// From a `LabelSelector` object; one that is not there chooses nothing, as in policy/v1.
     pub(crate) fn of_object(selector: Option<&Value>) -> Option<Self> {
         let selector = selector?;
@@ -164,6 +169,30 @@ fn rule(term: &str) -> Rule {
     }
 }
 
+fn term_flaw(term: &str) -> Option<String> {
+    let unread = |why: String| Some(format!("unable to parse requirement: {why}"));
+    let is_list = term.contains('(');
+    if is_list && !term.ends_with(')') {
+        return unread("found '', expected: ',' or ')'".to_owned());
+    }
+    let rule = rule(term);
+    if let Some((_, odd)) = rule.key.split_once(char::is_whitespace) {
+        let odd = odd.trim();
+        return unread(format!("found '{odd}', expected: in, notin, =, ==, !=, gt, lt"));
+    }
+    let (Test::In(values) | Test::NotIn(values)) = &rule.test else {
+        return None;
+    };
+    let mut odd = values
+        .iter()
+        .filter_map(|value| value.find(['=', ' ', '!']).map(|at| &value[at..]));
+    let odd = odd.next()?.trim();
+    if is_list {
+        return unread(format!("found '{odd}', expected: ',' or ')'"));
+    }
+    Some(format!("found '{odd}', expected: ',' or 'end of string'"))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -189,6 +218,27 @@ mod tests {
         for (labels, fields, chosen) in cases {
             let selector = Selector::parse(Some(labels), Some(fields));
             assert_eq!(selector.chooses(&object), chosen, "{labels} {fields}");
+        }
+    }
+
+    #[test]
+    fn a_label_selector_that_cannot_be_read_is_told_from_one_that_chooses_nothing() {
+        for selector in ["", "a", "!a", "a=1,b!=2", "a in (1, 2),c notin (3)", "a=", "a in (1)"] {
+            assert_eq!(Selector::flaw(selector), None, "{selector}");
+        }
+        let cases = [
+            (
+                "app in (web",
+                "unable to parse requirement: found '', expected: ',' or ')'",
+            ),
+            (
+                "app web",
+                "unable to parse requirement: found 'web', expected: in, notin, =, ==, !=, gt, lt",
+            ),
+            ("a=1=2", "found '=2', expected: ',' or 'end of string'"),
+        ];
+        for (selector, flaw) in cases {
+            assert_eq!(Selector::flaw(selector).as_deref(), Some(flaw), "{selector}");
         }
     }
 

@@ -66,6 +66,9 @@ impl Request {
         if !self.is_stranger {
             return Ok(selector);
         }
+        if let Some(flaw) = self.query.get("labelSelector").and_then(Selector::flaw) {
+            return Err(Failure::bad_request(&flaw));
+        }
         let defined = facts
             .definition
             .as_ref()
