@@ -21,6 +21,36 @@ fn budgets() -> Resource {
     Resource::new("policy", "poddisruptionbudgets")
 }
 
+/// Gives a pod the priority of its class: the one it names, or that of all pods that name none. A cluster without
+/// classes is one of a test that has none, for the real server brings two.
+pub(crate) fn rank(store: &Store, key: &Key, pod: &mut Value) -> Result<(), Failure> {
+    let named = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
+    let is_it = |class: &Value| match named.as_str() {
+        "" => class["globalDefault"] == true,
+        name => class["metadata"]["name"] == name,
+    };
+    let kind = Resource::new("scheduling.k8s.io", "priorityclasses");
+    let mut classes = store.all(&kind).peekable();
+    if classes.peek().is_none() {
+        return Ok(());
+    }
+    let Some(class) = classes.find(|class| is_it(class)) else {
+        let why = format!("no PriorityClass with name {named} was found");
+        let is_wrong = !named.is_empty();
+        return if is_wrong {
+            Err(Failure::forbidden(&pods(), key, &why))
+        } else {
+            Ok(())
+        };
+    };
+    pod["spec"]["priorityClassName"] = class["metadata"]["name"].clone();
+    pod["spec"]["priority"] = class["value"].clone();
+    if pod["spec"]["preemptionPolicy"].is_null() && !class["preemptionPolicy"].is_null() {
+        pod["spec"]["preemptionPolicy"] = class["preemptionPolicy"].clone();
+    }
+    Ok(())
+}
+
 /// Fills in what every pod has.
 pub(crate) fn complete(pod: &mut Value) {
     let defaults = [

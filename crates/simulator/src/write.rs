@@ -84,6 +84,7 @@ pub(crate) fn create_checked(
         object["status"] = json!({});
     }
     if *resource == Resource::new("", "pods") {
+        pod::rank(store, &key, &mut object)?;
         pod::complete(&mut object);
     }
     if origin == Origin::Request && *resource == Resource::new("", "nodes") {
