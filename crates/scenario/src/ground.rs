@@ -76,6 +76,10 @@ pub(crate) fn node(machine: &Machine, now: Timestamp) -> Value {
         ]},
         "status": {
             "capacity": machine.capacity, "allocatable": machine.allocatable,
+            "addresses": [
+                {"type": "InternalIP", "address": simulator::node_address(&machine.node_name)},
+                {"type": "Hostname", "address": machine.node_name},
+            ],
             "conditions": [condition("Ready", "False", "KubeletNotReady", "container runtime network not ready", now)],
             "nodeInfo": {"kubeletVersion": "v1.36.0", "operatingSystem": "linux", "osImage": &*machine.launched.image_id,
                 "containerRuntimeVersion": "containerd://2.1.0", "kernelVersion": "6.12.0",

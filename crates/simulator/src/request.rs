@@ -20,6 +20,7 @@ use crate::{
     apply::Writer,
     discovery::{Page, REVIEWS},
     kind::Facts,
+    protobuf,
     reply::Reply,
     server::State,
     store::Store,
@@ -275,7 +276,7 @@ fn read_body(body: &Bytes, content_type: &str, is_review: bool) -> Result<Value,
         return if is_review {
             Ok(Value::Null)
         } else {
-            Err(Failure::unsupported_patch("application/json, application/yaml"))
+            protobuf::read(body).map_err(|error| Failure::bad_request(&error))
         };
     }
     let json = serde_json::from_slice(body);

@@ -19,6 +19,7 @@ mod workload;
 
 use std::{sync::Arc, time::Duration};
 
+pub use self::kubelet::node_address;
 use serde_json::Value;
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinSet};
 

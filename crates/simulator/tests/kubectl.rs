@@ -147,7 +147,7 @@ spec:
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
-    spec: {containers: [{name: c, image: 'nginx:1', resources: {requests: {cpu: 100m}}}]}
+    spec: {containers: [{name: c, image: 'nginx:1', ports: [{containerPort: 80}], resources: {requests: {cpu: 100m}}}]}
 ";
 
 const POOL: &str = "
@@ -199,6 +199,9 @@ fn kubectl_reads_what_there_is() {
     assert!(cluster.refused("top nodes").contains("Metrics API not available"));
     assert!(cluster.refused("get gadgets").contains("doesn't have a resource type"));
     assert_eq!(cluster.ok("get nodes -l kubernetes.io/hostname!=n1,!x -o name"), "");
+    let mut unread = cluster.command(&["get", "pods", "-l", "app in (web"]);
+    let said = String::from_utf8(unread.output().unwrap().stderr).unwrap();
+    assert!(said.contains("found '', expected: ',' or ')'"), "{said}");
 }
 
 #[test]
@@ -262,6 +265,47 @@ fn kubectl_applies_on_the_server_and_hears_of_conflicts() {
     assert!(said.contains(": .spec.replicas"), "{said}");
     cluster.ok(&format!("apply --server-side --force-conflicts -f {file}"));
     assert_eq!(cluster.ok("get deploy web -o jsonpath={.spec.replicas}"), "2");
+    let ports = cluster.ok("get deploy web -o jsonpath={.spec.template.spec.containers[0].ports}");
+    assert_eq!(ports, r#"[{"containerPort":80,"protocol":"TCP"}]"#);
+}
+
+#[test]
+fn kubectl_makes_what_it_has_words_for() {
+    if !has_kubectl() {
+        return;
+    }
+    let cluster = Cluster::start();
+    // kubectl 1.32 and later send these in protobuf.
+    for line in [
+        "create deployment web --image=nginx:1 --replicas=2 --port=80",
+        "create job once --image=busybox -- true",
+        "create cronjob nightly --image=busybox --schedule=@daily -- true",
+        "create pdb web --selector=app=web --max-unavailable=50%",
+        "create quota small --hard=pods=20,requests.cpu=4",
+        "create namespace shop",
+        "create configmap words --from-literal=a=b",
+        "create secret generic key --from-literal=a=b",
+        "create serviceaccount reader",
+        "create role reader --verb=get --resource=pods",
+        "create priorityclass high --value=1000",
+        "create service clusterip web --tcp=80:8080",
+    ] {
+        cluster.ok(line);
+    }
+    let template = "get deploy web -o jsonpath={.spec.replicas},{.spec.template.spec.containers[0].ports[0].protocol}";
+    assert_eq!(cluster.ok(template), "2,TCP");
+    assert_eq!(cluster.ok("get pdb web -o jsonpath={.spec.maxUnavailable}"), "50%");
+    assert_eq!(
+        cluster.ok("get quota small -o jsonpath={.spec.hard}"),
+        r#"{"pods":"20","requests.cpu":"4"}"#
+    );
+    assert_eq!(cluster.ok("get secret key -o jsonpath={.data.a}"), "Yg==");
+    assert_eq!(
+        cluster.ok("get svc web -o jsonpath={.spec.ports[0].targetPort}"),
+        "8080"
+    );
+    cluster.ok("run important --image=nginx:1 --overrides={\"spec\":{\"priorityClassName\":\"high\"}}");
+    assert_eq!(cluster.ok("get pod important -o jsonpath={.spec.priority}"), "1000");
 }
 
 #[test]

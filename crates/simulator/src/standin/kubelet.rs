@@ -163,6 +163,14 @@ fn address(network: &str, name: &str) -> String {
     format!("{network}.{}.{}", (sum >> 8) % 256, sum % 254 + 1)
 }
 
+/// The address of a node in its network: the one in its name if it has one there, as on EC2.
+pub fn node_address(name: &str) -> String {
+    let first = name.split('.').next().unwrap_or_default();
+    let parts = first.strip_prefix("ip-").map(|parts| parts.replace('-', "."));
+    let said = parts.filter(|parts| parts.parse::<std::net::Ipv4Addr>().is_ok());
+    said.unwrap_or_else(|| address("10.0", name))
+}
+
 fn describe_node(node: &mut Value) {
     let name = text(node, "/metadata/name").to_owned();
     let architecture = match text(node, "/metadata/labels/kubernetes.io~1arch") {
@@ -176,7 +184,7 @@ fn describe_node(node: &mut Value) {
     });
     if node["status"]["addresses"].as_array().is_none_or(Vec::is_empty) {
         node["status"]["addresses"] = json!([
-            {"type": "InternalIP", "address": address("10.0", &name)}, {"type": "Hostname", "address": name},
+            {"type": "InternalIP", "address": node_address(&name)}, {"type": "Hostname", "address": name},
         ]);
     }
 }
@@ -190,7 +198,7 @@ fn describe_pod(pod: &mut Value, now: &Value) {
     let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
     let statuses: Vec<Value> = containers.map(status).collect();
     pod["status"]["containerStatuses"] = json!(statuses);
-    pod["status"]["hostIP"] = json!(address("10.0", text(pod, "/spec/nodeName")));
+    pod["status"]["hostIP"] = json!(node_address(text(pod, "/spec/nodeName")));
     pod["status"]["podIP"] = json!(ip);
     pod["status"]["podIPs"] = json!([{"ip": ip}]);
 }
