@@ -47,12 +47,12 @@ fn of_pods(cost: &Cost, selected: &Selected, by: &By, screen: &Screen) -> String
 fn sentence(cost: &Cost) -> String {
     let money = &cost.money;
     let above = &money.above_bound;
-    let share = if money.bound_usd_mo == Dollars::ZERO {
+    let share = if money.spend_usd_mo == Dollars::ZERO {
         String::new()
     } else {
         format!(
             " ({})",
-            percent(above.total_usd_mo.size().picos(), money.bound_usd_mo.size().picos())
+            percent(above.total_usd_mo.size().picos(), money.spend_usd_mo.size().picos())
         )
     };
     let planned = if above.planned_usd_mo > Dollars::ZERO {
