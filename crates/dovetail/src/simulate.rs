@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE|DIR|NAME")]
     scenarios: Vec<PathBuf>,
     /// Play each with so many seeds.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// The first seed.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
@@ -147,7 +147,10 @@ fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut scenarios = Vec::new();
     for (file, text) in texts {
         match Scenario::read(&file, &text) {
-            Ok(scenario) => scenarios.push((file, scenario)),
+            Ok(scenario) => {
+                flaws.extend(rejected(&file, &scenario));
+                scenarios.push((file, scenario));
+            }
             Err(found) => flaws.extend(found.iter().map(ToString::to_string)),
         }
     }
@@ -156,6 +159,22 @@ fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Scenario)>> {
     }
     let next = "mend what is named above; docs/scenarios.md shows the format";
     Err(Failure::new("scenarios that cannot be played", flaws.join("\n        "), next).into())
+}
+
+/// What an API server would say of a story's manifests: how one goes that it rejects nobody can know.
+fn rejected(file: &str, scenario: &Scenario) -> Vec<String> {
+    if scenario.manifests.is_empty() {
+        return Vec::new();
+    }
+    let admission = raw::admission();
+    let mut flaws = Vec::new();
+    for (at, manifest) in scenario.manifests.iter().enumerate() {
+        flaws.extend(admission.objections(manifest).into_iter().map(|objection| {
+            let field = format!("{file}: manifests[{at}].{}", objection.field);
+            format!("{field}: {}", objection.text)
+        }));
+    }
+    flaws
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
@@ -190,6 +209,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// The NodePools of a dump, as their users wrote them.
 fn pools(dump: &Path) -> anyhow::Result<Vec<serde_json::Value>> {
     let raw = raw::of_files(&[dump.to_owned()])?;
+    raw::accepted(&raw, &raw::admission())?;
     let pools: Vec<serde_json::Value> = raw.of_kind("NodePool").cloned().collect();
     if pools.is_empty() {
         let next = "kubectl get nodepools -o yaml > nodepools.yaml";
@@ -215,8 +235,11 @@ fn replace_pools(scenario: &mut Scenario, pools: &[serde_json::Value]) {
     scenario.filled = None;
     for pool in pools {
         let mut pool = pool.clone();
-        pool["metadata"] =
-            serde_json::json!({"name": pool["metadata"]["name"], "annotations": pool["metadata"]["annotations"]});
+        let annotations = pool["metadata"]["annotations"].take();
+        pool["metadata"] = serde_json::json!({"name": pool["metadata"]["name"]});
+        if annotations.is_object() {
+            pool["metadata"]["annotations"] = annotations;
+        }
         pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = serde_json::json!("default");
         if let Some(pool) = pool.as_object_mut() {
             pool.remove("status");

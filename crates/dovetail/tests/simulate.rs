@@ -76,6 +76,37 @@ fn a_sweep_dies_at_every_step_of_a_story() {
 }
 
 #[test]
+fn a_story_with_a_pool_that_no_api_server_takes_is_not_played() {
+    let directory = tempfile::tempdir().unwrap();
+    let (story, pools) = (directory.path().join("story.yaml"), directory.path().join("pools.yaml"));
+    let pool = "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: x}, spec: {weight: 1000, template: {spec: \
+                {requirements: [], nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}}}}";
+    fs::write(
+        &story,
+        SMALL.replace("expect:", &format!("manifests: [{pool}], expect:")),
+    )
+    .unwrap();
+    fs::write(&pools, pool).unwrap();
+    let played = dovetail(&["simulate", story.to_str().unwrap()]);
+    let told = text(&played.stderr);
+    assert_eq!(played.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("story.yaml: manifests[0].spec.weight: Invalid value: 1000"),
+        "{told}"
+    );
+    let played = dovetail(&["simulate", "scale-in", "--from", pools.to_str().unwrap()]);
+    let told = text(&played.stderr);
+    assert_eq!(played.status.code(), Some(1), "{told}");
+    assert!(told.contains("NodePool x would be rejected"), "{told}");
+}
+
+#[test]
+fn no_runs_are_no_proof() {
+    let played = dovetail(&["simulate", "scale-in", "--seeds", "0"]);
+    assert_eq!(played.status.code(), Some(2), "{}", text(&played.stderr));
+}
+
+#[test]
 fn your_own_pools_are_used_instead_of_the_stories() {
     let directory = tempfile::tempdir().unwrap();
     let (story, dump) = (directory.path().join("story.yaml"), directory.path().join("dump.yaml"));
