@@ -498,6 +498,8 @@ fn a_name_that_is_none_gets_the_nearest_one() {
         pod.contains("\nnext    dovetail why pod shop/checkout-api-next-"),
         "{pod}"
     );
+    let named_once = "error   no pod checkout-api-next in namespace default\n";
+    assert!(pod.starts_with(named_once), "{pod}");
     let several = error(&["why", "node", "ip-10-0-1"]);
     assert!(
         several.starts_with("error   ") && several.contains("begin with ip-10-0-1"),

@@ -161,7 +161,7 @@ pub(super) fn pod<'a>(view: &View<'a>, written: &str, namespace: Option<&str>) -
         let keys: Vec<String> = begin.iter().map(|pod| pod.metadata.key().to_string()).collect();
         return Err(ambiguous("pod", written, &keys));
     }
-    Err(no_pod(view, &pods, written, name, namespace))
+    Err(no_pod(view, &pods, name, namespace))
 }
 
 fn only<'a, T: ?Sized + 'a>(mut found: impl Iterator<Item = &'a T>) -> Option<&'a T> {
@@ -169,7 +169,7 @@ fn only<'a, T: ?Sized + 'a>(mut found: impl Iterator<Item = &'a T>) -> Option<&'
     found.next().is_none().then_some(first)
 }
 
-fn no_pod(view: &View<'_>, pods: &[&Arc<Pod>], written: &str, name: &str, namespace: Option<&str>) -> Failure {
+fn no_pod(view: &View<'_>, pods: &[&Arc<Pod>], name: &str, namespace: Option<&str>) -> Failure {
     let mut names: Vec<&str> = pods.iter().map(|pod| &*pod.metadata.name).collect();
     names.sort_unstable();
     let near = match nearest(name, &names) {
@@ -195,7 +195,7 @@ fn no_pod(view: &View<'_>, pods: &[&Arc<Pod>], written: &str, name: &str, namesp
             "kubectl get pods -A".to_owned(),
         ),
     };
-    Failure::new(format!("no pod {written} in {place}"), why, next)
+    Failure::new(format!("no pod {name} in {place}"), why, next)
 }
 
 fn ambiguous(kind: &str, written: &str, names: &[String]) -> Failure {
