@@ -2,6 +2,7 @@
 
 mod act;
 mod eye;
+mod lease;
 mod opening;
 mod screen;
 mod summary;
@@ -185,11 +186,12 @@ async fn run(args: &Args, speed: Speed) -> anyhow::Result<()> {
         Some(story) => scenario::furnish(story, &demo.world).map_err(anyhow::Error::msg)?,
         None => furnish(&demo.world, source, args)?,
     }
-    let api = listen(args.port).await?;
-    let page = listen(args.page_port).await?;
+    let api = listen("--port", args.port).await?;
+    let page = listen("--page-port", args.page_port).await?;
     let screen = args.presentation.screen();
-    let opening = opening::Opening::new(args, source, &api, &page)?;
+    let opening = opening::Opening::new(args, source, &api, &page, scalable(&demo.world.server))?;
     let mut tasks = JoinSet::new();
+    tasks.spawn(lease::hold(demo.world.server.clone()));
     tasks.spawn(simulator::http::serve(demo.world.server.clone(), api));
     let (window, asked) = eye::window();
     let _page = page::start(page.into_std()?, Access::ThisMachine, title(source), Arc::new(window))?;
@@ -285,10 +287,18 @@ fn furnish(world: &World, source: Source, args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+async fn listen(flag: &str, port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind(("127.0.0.1", port))
         .await
-        .with_context(|| format!("port {port} cannot be opened; --port chooses another, --port 0 any that is free"))
+        .with_context(|| format!("port {port} cannot be opened; {flag} chooses another, {flag} 0 any that is free"))
+}
+
+/// What a person is told to scale: the shop's front, or whatever a story has.
+fn scalable(server: &simulator::ApiServer) -> Option<String> {
+    let all = server.objects("Deployment");
+    let names = || all.iter().filter_map(|one| one["metadata"]["name"].as_str());
+    let found = names().find(|name| *name == "web").or_else(|| names().next());
+    found.map(ToOwned::to_owned)
 }
 
 async fn stop_asked(args: &Args) -> anyhow::Result<()> {

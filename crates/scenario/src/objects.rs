@@ -184,6 +184,11 @@ impl Workload {
                 "spec": {"replicas": self.replicas, "selector": {"matchLabels": {"app": self.name}},
                     "template": self.template()},
             }));
+            if keeper == "Deployment" {
+                // As the API server has it for who comes over HTTP: people read it in `kubectl describe`.
+                manifests[0]["spec"]["strategy"] = json!({"type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+            }
         }
         if let Some(least) = &self.min_available {
             manifests.push(json!({
