@@ -154,6 +154,7 @@ fn judge(input: &Input, facts: &Facts, ours: &Pass, theirs: &reference::Method) 
         ([ours_one], [theirs_one]) if is_same(ours_one, theirs_one) => words(ours, theirs),
         (_, []) => Verdict::Different(format!("we act, upstream does not: {}", ours.commands[0].text())),
         ([], [theirs_one]) => tie_of_order(input, facts, ours, theirs, theirs_one),
+        ([ours_one], [theirs_one]) if ours.method == Method::Emptiness => tie_of_empties(theirs, ours_one, theirs_one),
         ([ours_one], [theirs_one]) => tie(input, facts, theirs, ours_one, theirs_one),
         _ => Verdict::Different("several commands".to_owned()),
     }
@@ -215,6 +216,27 @@ fn tie(input: &Input, facts: &Facts, theirs: &reference::Method, ours: &Command,
         Err(rule) => Verdict::Different(format!("we refuse {}: {rule:?}", described(upstream))),
         Ok(_) if !has_ties(theirs) => Verdict::Different(format!("{} against {}", ours.text(), described(upstream))),
         Ok(_) => Verdict::Tie("nodes that save alike, or pools in random order"),
+    }
+}
+
+/// Budgets leave some empty nodes: which of those that save alike, upstream's unstable sort decides.
+fn tie_of_empties(theirs: &reference::Method, ours: &Command, upstream: &CommandOf) -> Verdict {
+    let worth = |nodes: &[String]| -> BTreeMap<(String, String), usize> {
+        let mut counts = BTreeMap::new();
+        for candidate in theirs
+            .candidates
+            .iter()
+            .filter(|candidate| nodes.contains(&candidate.node))
+        {
+            let ratio = format!("{:.9}", candidate.price / candidate.disruption_cost);
+            *counts.entry((candidate.node_pool.clone(), ratio)).or_default() += 1;
+        }
+        counts
+    };
+    if worth(&nodes(ours)) == worth(&upstream.candidates) && is_alike(ours, upstream) {
+        Verdict::Tie("empty nodes that save alike")
+    } else {
+        Verdict::Different(format!("{} against {}", ours.text(), described(upstream)))
     }
 }
 

@@ -26,11 +26,7 @@ impl Input {
     pub fn of_seed(seed: u64, dir: &Path) -> Result<Self> {
         let workload = match seed % 4 {
             0 => random::random(seed),
-            turn => Shape::FleetMixed {
-                pods: 40 * turn + seed % 37,
-                seed,
-            }
-            .generate(),
+            turn => fleet(40 * turn + seed % 37, seed),
         };
         let workload = workload.gate("SpotToSpotConsolidation", !seed.is_multiple_of(3));
         Self::generate(&workload, dir)
@@ -56,4 +52,13 @@ impl Input {
             snapshot,
         })
     }
+}
+
+/// A fleet after scale-in, every second one with things that few have.
+fn fleet(pods: u64, seed: u64) -> workloads::Snapshot {
+    let mut fleet = Shape::FleetMixed { pods, seed }.generate();
+    if seed % 8 >= 4 {
+        random::vary(&mut fleet, seed);
+    }
+    fleet
 }

@@ -9,6 +9,7 @@ mod cluster;
 mod constraints;
 mod devices;
 mod pools;
+mod rare;
 mod storage;
 mod unusual;
 mod workload;
@@ -38,6 +39,8 @@ const TAINTS: [(&str, &str, &str); 3] = [
 const LATER: u64 = 0x0de7_1ce5;
 /// The same for those that came after.
 const LAST: u64 = 0x000d_dbe7;
+/// And for the rarest.
+const RAREST: u64 = 0x5eed_ab1e;
 
 /// The random cluster of a seed.
 pub fn random(seed: u64) -> Snapshot {
@@ -66,7 +69,18 @@ pub fn random(seed: u64) -> Snapshot {
     let rng = &mut Rng::new(seed ^ LATER);
     cloud::deviate(&mut snapshot.instance_types, rng);
     unusual::add(&mut snapshot, &mut Rng::new(seed ^ LAST));
+    vary(&mut snapshot, seed);
     devices::add(snapshot, rng)
+}
+
+/// From which seed on clusters have things that few have; the ones before stay what tests know them as.
+const FIRST_RARE: u64 = 10_000;
+
+/// Gives a finished cluster a few of the things that few clusters have, if its seed is one of those.
+pub fn vary(snapshot: &mut Snapshot, seed: u64) {
+    if seed >= FIRST_RARE {
+        rare::add(snapshot, &mut Rng::new(seed ^ RAREST));
+    }
 }
 
 /// What upstream and kube-scheduler do not see alike: a label that upstream takes for the one that replaced it, and volumes
@@ -116,7 +130,7 @@ mod tests {
 
     /// What must turn up somewhere in many random clusters, as a piece of JSON text.
     #[rustfmt::skip]
-    const FEATURES: [&str; 86] = [
+    const FEATURES: [&str; 110] = [
         "\"operator\":\"In\"", "\"operator\":\"NotIn\"", "\"operator\":\"Exists\"", "\"operator\":\"DoesNotExist\"",
         "\"operator\":\"Gt\"", "\"operator\":\"Lt\"", "\"operator\":\"Gte\"", "\"operator\":\"Lte\"", "\"minValues\"",
         "\"effect\":\"NoSchedule\"", "\"effect\":\"PreferNoSchedule\"", "\"effect\":\"NoExecute\"", "\"startupTaints\"",
@@ -138,11 +152,18 @@ mod tests {
         "\"key\":\"kubernetes.io/hostname\"", "\"topologyKey\":\"example.com/team\"", "\"hostIP\"", "\"protocol\":\"UDP\"",
         "\"local\"", "\"hostPath\"", "\"nfs\"", "\"no-such-class\"", "\"no-such-volume\"", "-crowd-69\"", "\"nodes\":\"0\"",
         "\"example.com/unknown\"", "\"firstAvailable\"", "\"sharedCounters\"", "\"matchAttribute\"", "\"reservedFor\"", "\"allocationMode\":\"All\"",
+        "\"mismatchLabelKeys\"", "\"labelSelector\":null", "\"matchFields\"", "\"no-such-zone\"", "\"tolerationSeconds\"",
+        "\"SchedulerError\"", "\"kind\":\"StatefulSet\"", "\"kubernetes.io/config.mirror\"", "\"hugepages-2Mi\"",
+        "\"hostNetwork\":true", "\"status\":{\"conditions\":[]", "\"unschedulable\":true",
+        "\"node.kubernetes.io/not-ready\"", "\"karpenter.sh/unregistered\"", "\"schedule\"",
+        "\"reasons\"", "\"unhealthyPodEvictionPolicy\"", "\"expireAfter\":\"3h\"", "\"example.com/number\"", "\"rare-daemon\"",
+        "\"volumeBindingMode\":\"Immediate\"", "\"forever\"", "\"name\":\"second\"", "\"grown\"",
     ];
 
     #[test]
-    fn every_feature_appears_in_the_first_two_hundred_seeds() {
+    fn every_feature_appears_in_the_first_two_hundred_seeds_of_each_kind() {
         let files: Vec<String> = (0..200)
+            .chain(FIRST_RARE..FIRST_RARE + 200)
             .map(|seed| serde_json::to_string(&random(seed)).unwrap())
             .collect();
         let missing: Vec<&str> = FEATURES
@@ -160,7 +181,7 @@ mod tests {
 
     #[test]
     fn no_two_objects_share_a_name() {
-        for seed in 0..100 {
+        for seed in (0..100).chain(FIRST_RARE..FIRST_RARE + 300) {
             let snapshot = random(seed);
             let mut names: Vec<String> = snapshot
                 .objects
