@@ -30,6 +30,9 @@ pub(crate) struct DeviceDemand {
     /// The types of NodePools, in the order they are offered: upstream searches them in that order, and what it remembers
     /// of one speaks for the next.
     pub(crate) template_types: Vec<Vec<TypeId>>,
+    /// The same for claims that have a pod: what passed upstream's filter stands by the daemons it runs. In which order
+    /// such groups come is chance there, the order of a map; here the one of the first type is first.
+    pub(crate) filtered_types: Vec<Vec<TypeId>>,
     /// The types of nodes.
     pub(crate) node_types: Vec<TypeId>,
     /// What nodes fulfil, with all their labels.
@@ -85,6 +88,7 @@ impl DeviceDemand {
             claims,
             types: Vec::new(),
             template_types: Vec::new(),
+            filtered_types: Vec::new(),
             node_types: Vec::new(),
             node_requirements,
         })
@@ -96,6 +100,11 @@ impl DeviceDemand {
         self.types = index.types.iter().map(|entry| number(&entry.name)).collect();
         let of_pool = |template: &Template| template.types.iter().map(|it| number(&it.name)).collect();
         self.template_types = templates.iter().map(of_pool).collect();
+        let by_daemons = |template: &Template| {
+            let places = template.daemons.iter().flat_map(|group| &group.types);
+            places.map(|at| number(&template.types[*at].name)).collect()
+        };
+        self.filtered_types = templates.iter().map(by_daemons).collect();
         let of_node = |node: &StateNode| node.offered.as_ref().map_or(TypeId::UNLISTED, |it| number(&it.name));
         self.node_types = nodes.iter().map(of_node).collect();
     }

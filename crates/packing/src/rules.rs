@@ -307,18 +307,25 @@ impl Rules {
     pub(crate) fn blocking(&self, state: StateId, space: &Space<'_>) -> Option<GroupId> {
         let blocks = |rule: &&DomainRule| {
             let left = &self.words[rule.start..rule.start + rule.len];
-            !intersects(left, space.admitted(state, rule.key))
+            !intersects(left, space.admitted(state, rule.key)) && !rule.begins_elsewhere(left)
         };
         self.domains.iter().find(blocks).map(|rule| rule.group)
     }
 }
 
 impl DomainRule {
+    /// A first pod begins in a domain that the node cannot have, and of the two nothing is left. That passes where the
+    /// node is without the label, too.
+    fn begins_elsewhere(&self, left: &[u64]) -> bool {
+        self.choice == Choice::First && !is_empty(left)
+    }
+
     /// Keeps in `chosen` what this rule may take of the domains left on a node; false when nothing is left.
     fn keep(&self, left: &[u64], node: &[u64], topology: &Topology, chosen: &mut [u64]) -> bool {
         let on_node = || left.iter().zip(node).map(|(left, node)| left & node);
         if on_node().all(|word| word == 0) {
-            return false;
+            chosen.fill(0);
+            return self.begins_elsewhere(left);
         }
         match (self.choice, &topology.groups[self.group as usize].counts) {
             (Choice::Emptiest, Counts::Labels(counts)) => Group::keep_emptiest(counts, on_node, chosen),

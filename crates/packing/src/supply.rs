@@ -28,6 +28,7 @@ use model::{
 use self::{daemon::Daemons, node::NodeFactory, pool::Pools, template::TemplateFactory};
 pub(crate) use self::{
     daemon::newest_pods,
+    member::Register,
     requests::requests_of,
     stock::{Shape, Stock},
     template::{is_launchable, specs as requirement_specs},

@@ -66,8 +66,12 @@ impl Run<'_> {
             .types_in(rows)
             .map(|entry| demand.types[entry as usize])
             .collect();
-        let in_order = demand.template_types[template as usize].iter();
-        let types: Vec<TypeId> = in_order.copied().filter(|it| left.contains(it)).collect();
+        let in_order = if claim < self.claims.len() {
+            &demand.filtered_types[template as usize]
+        } else {
+            &demand.template_types[template as usize]
+        };
+        let types: Vec<TypeId> = in_order.iter().copied().filter(|it| left.contains(it)).collect();
         let host = Host {
             id: HostId::Claim(claim as u32),
             node_name: None,

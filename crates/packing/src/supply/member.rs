@@ -17,13 +17,36 @@ pub fn members(snapshot: &Snapshot) -> Vec<Member<'_>> {
             members.entry(id).or_default().claim = Some(claim);
         }
     }
-    let is_all_known = is_storage_whole(snapshot);
+    let register = Register::of(snapshot);
     for node in snapshot.objects().nodes.iter() {
-        if let Some(id) = machine_of_node(node).filter(|_| is_all_known || is_usage_known(node, snapshot)) {
+        if let Some(id) = register.machine(node) {
             members.entry(id).or_default().node = Some(node);
         }
     }
     members.into_values().collect()
+}
+
+/// Which nodes of a snapshot upstream takes up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Register<'a> {
+    snapshot: &'a Snapshot,
+    is_storage_whole: bool,
+}
+
+impl<'a> Register<'a> {
+    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
+        let is_storage_whole = is_storage_whole(snapshot);
+        Self {
+            snapshot,
+            is_storage_whole,
+        }
+    }
+
+    /// The machine of a node that is taken up.
+    pub(crate) fn machine<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        let id = machine_of_node(node)?;
+        (self.is_storage_whole || is_usage_known(node, self.snapshot)).then_some(id)
+    }
 }
 
 /// Whether every claim's volume is there, so that the volumes of every pod can be resolved.

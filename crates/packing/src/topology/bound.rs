@@ -9,6 +9,7 @@ use model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::label_index::LabelIndex;
+use crate::supply::Register;
 
 /// Pods on nodes, by namespace and labels, because a selector asks only for those.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ pub(crate) struct BoundPods {
     pub(crate) nodes: Vec<Arc<Node>>,
     sets: Vec<LabelSet>,
     index: LabelIndex,
-    /// Pods with required anti-affinity and their node; those being deleted too.
+    /// Pods with required anti-affinity and their node, if upstream takes it up; those being deleted too.
     pub(crate) avoiders: Vec<(Arc<Pod>, u32)>,
 }
 
@@ -36,14 +37,16 @@ impl BoundPods {
         let mut bound = Self::default();
         let mut places: FxHashMap<(Text, usize), usize> = FxHashMap::default();
         let mut contents: FxHashMap<(Text, Labels), usize> = FxHashMap::default();
+        let register = Register::of(snapshot);
         for node in snapshot.objects().nodes.iter() {
+            let is_taken_up = register.machine(node).is_some();
             let at = bound.nodes.len() as u32;
             bound.nodes.push(Arc::clone(node));
             for pod in snapshot.pods_on_node(&node.name()) {
                 if pod.is_terminal() || moving.contains(pod.uid()) {
                     continue;
                 }
-                if has_required_anti_affinity(pod) {
+                if is_taken_up && has_required_anti_affinity(pod) {
                     bound.avoiders.push((Arc::clone(pod), at));
                 }
                 if pod.metadata.is_deleting() {

@@ -222,6 +222,29 @@ fn type_with_the_device_must_meet_the_pods_other_wishes() {
 }
 
 #[test]
+fn types_of_a_claim_with_a_pod_are_searched_by_the_daemons_they_run() {
+    let models = |model: &str| {
+        let device = json!({ "name": "gpu-0", "attributes": { "model": { "string": model } } });
+        json!([template(GPU, "pool", json!([device]))])
+    };
+    let mut request = exactly("gpu", 1);
+    let is_large = format!("device.attributes[\"{GPU}\"].model == \"large\"");
+    request["exactly"]["selectors"] = json!([{ "cel": { "expression": is_large } }]);
+    let types = [
+        instance_type("first"),
+        instance_type("second").arch("arm64").devices(models("small")),
+        instance_type("third").devices(models("large")),
+    ];
+    let mut world = world(types).with(claim_for("gpu", json!([request])));
+    world.add(daemon_set("daemon", &pod("daemon").select(ARCH, "amd64")));
+    // What the device of one type says is then remembered of all devices of its name.
+    world.options.is_matching_devices_by_name = true;
+    let plan = world.plan_for([pod("plain").cpu("1"), user("a", &["gpu"])]);
+    assert_eq!(outcome(&plan), (1, 0, 0));
+    assert_eq!(options(&plan.claims[0]), ["second", "third"]);
+}
+
+#[test]
 fn pods_with_and_without_claims_are_planned_together() {
     let plan = world([gpus(1)])
         .with(gpu_claim("gpu"))

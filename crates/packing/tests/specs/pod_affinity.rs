@@ -184,6 +184,33 @@ fn pod_keeps_off_the_architecture_of_the_pod_it_avoids() {
 }
 
 #[test]
+fn first_pod_of_its_kind_joins_a_node_that_is_to_be_without_the_label_it_gathers_by() {
+    let team = "example.com/team";
+    let red = json!({ "key": team, "operator": "In", "values": ["red"] });
+    let none = json!({ "key": team, "operator": "DoesNotExist" });
+    let mut world = world().with(pool("red").requirement(red).limits(&[("nodes", "0")]));
+    world.provision([pod("without").cpu("1").require(&[none]), sociable("first", team)]);
+    assert_eq!(world.pending(), Vec::<&str>::new());
+    assert_eq!(world.nodes_of("first"), world.nodes_of("without"));
+}
+
+#[test]
+fn pods_that_avoid_others_do_not_count_while_a_volume_on_their_node_is_lost() {
+    let mut world = world();
+    world.provision(in_each_zone(|name| pod(name).anti_affinity(term(ZONE, &S2))));
+    world.provision([target("avoided")]);
+    assert_eq!(world.pending(), ["avoided"]);
+    world.add(volume_claim("data", None, Some("lost")));
+    for zone in ZONES {
+        let shy = world.node_of(&format!("in-{zone}")).map(|node| node.name().to_owned());
+        let beside = pod(&format!("beside-in-{zone}")).claims("data");
+        world.add(beside.on(&shy.expect("bound")));
+    }
+    world.provision([]);
+    assert!(world.is_scheduled("avoided"));
+}
+
+#[test]
 fn pod_that_others_in_all_zones_avoid_has_no_zone_unless_it_is_a_wish() {
     for is_bound_before in [false, true] {
         for (is_wish, pending) in [(false, &["avoided"][..]), (true, &[])] {
