@@ -3,6 +3,7 @@
 //! The faithful plan is always in the race, so no plan for the same pods costs more than upstream's would. A proposal
 //! counts only if it places every pod the faithful plan places and keeps spot claims as flexible, or places more: a pod
 //! that gets a node is worth its price, so the plans that leave the fewest pods over go before all others, dearer or not.
+//! Where limits keep pods out to the end, upstream's own way is tried once more with claims that share them.
 //! kube-scheduler spends the plan, not we: every plan in the race is rehearsed, and the one that costs least once its
 //! leftovers have nodes too is chosen. The race ends when a plan is so near to the lower bound that nothing is left to win,
 //! or its work is used up.
