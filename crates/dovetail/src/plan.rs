@@ -91,7 +91,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
         paused: &outlook.paused,
         outlook: &outlook.total,
     };
-    let is_empty = report.pods.waiting == 0 && outlook.moves.is_empty();
+    let is_empty = report.pods.waiting == 0 && outlook.moves.is_empty() && report.fixed_pools.is_empty();
     let mut answer = args
         .reply
         .answer(&input, ("Plan", &document), args.output, is_empty, |screen| {
@@ -99,7 +99,8 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
                 return outlook.moves.iter().map(|step| format!("{}\n", step.id)).collect();
             }
             let launches = table::render(&report, args.pods, screen);
-            moves::joined(&launches, &report, &outlook, view.now, args.all, screen)
+            let text = moves::joined(&launches, &report, &outlook, view.now, args.all, screen);
+            text + &table::fixed(&report.fixed_pools, screen)
         })?;
     answer.is_finding |= args.fail_on_pending && !report.pending.is_empty();
     Ok(answer)

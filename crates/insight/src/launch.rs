@@ -1,6 +1,7 @@
 //! Which nodes would the pending pods get, what do they cost, and what stays pending and why?
 
 mod engine;
+mod fixed;
 mod nodes;
 mod pending;
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     engine::{Planned, Upstream, plan},
+    fixed::{FixedPool, Hold},
     nodes::{ExistingNode, NewNode, Room},
     pending::{Pending, Reason, workload},
 };
@@ -28,6 +30,9 @@ pub struct Report {
     pub existing_nodes: Vec<ExistingNode>,
     /// Pods without a place.
     pub pending: Vec<Pending>,
+    /// NodePools with a fixed number of nodes that have another; what their nodes cost is not in the total.
+    #[serde(default)]
+    pub fixed_pools: Vec<FixedPool>,
     /// What it comes to.
     pub total: Total,
 }
@@ -83,6 +88,7 @@ impl Report {
             new_nodes: nodes::new(plan, snapshot),
             existing_nodes: nodes::existing(plan, snapshot),
             pending: pending::groups(planned, snapshot),
+            fixed_pools: fixed::pools(snapshot),
             total: Total::of(planned),
         }
     }

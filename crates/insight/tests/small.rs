@@ -7,6 +7,7 @@ use insight::{
     Dollars, Prices, View,
     commitment::Commitments,
     fleet::{Fleet, Pods, Pool},
+    launch,
     money::{Accounts, Bounds, By, Rows},
     outlook::{Outlook, Reach},
     why::{
@@ -137,6 +138,62 @@ fn a_fleet_is_counted_and_priced_by_hand() {
         (limit.used.as_str(), limit.left.as_str(), limit.percent),
         ("16", "0", 100)
     );
+}
+
+/// A NodePool with a fixed number of nodes.
+fn fixed_pool(name: &str, replicas: u32, limit: Option<u32>, is_ready: bool) -> Value {
+    let mut pool = pool();
+    pool["metadata"] = json!({"name": name, "uid": name});
+    pool["spec"]["replicas"] = replicas.into();
+    pool["spec"]["limits"] = limit.map_or(json!({}), |nodes| json!({"nodes": nodes.to_string()}));
+    pool["status"]["conditions"][0]["status"] = if is_ready { "True" } else { "False" }.into();
+    pool
+}
+
+#[test]
+fn static_pools_are_filled_up_within_their_limits_and_emptied_of_what_is_too_much() {
+    let of_pool = |pool: &str, name: &str| {
+        machine(name, 2, "spot").map(|mut object| {
+            object["metadata"]["labels"]["karpenter.sh/nodepool"] = pool.into();
+            object
+        })
+    };
+    let mut more = vec![
+        fixed_pool("full", 1, None, true),
+        fixed_pool("lacks", 3, None, true),
+        fixed_pool("limited", 3, Some(2), true),
+        fixed_pool("surplus", 1, None, false),
+        fixed_pool("unready", 2, None, false),
+    ];
+    let nodes = [
+        ("full", "f1"),
+        ("lacks", "l1"),
+        ("limited", "m1"),
+        ("surplus", "s1"),
+        ("surplus", "s2"),
+    ];
+    more.extend(nodes.into_iter().flat_map(|(pool, name)| of_pool(pool, name)));
+    let report = launch::Report::of(&snapshot(&json!({}), more), &launch::Planned::default());
+    let pools = report.fixed_pools.iter();
+    let said: Vec<_> = pools
+        .map(|it| (it.node_pool.as_str(), it.nodes, it.launches, it.removes, it.held_by))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("lacks", 1, 2, 0, None),
+            ("limited", 1, 1, 0, Some(launch::Hold::Limit)),
+            ("surplus", 2, 0, 1, None),
+            ("unready", 0, 0, 0, Some(launch::Hold::NotReady)),
+        ]
+    );
+    let lacks = &report.fixed_pools[0];
+    assert_eq!(
+        lacks.instance_type.as_deref(),
+        Some("c2"),
+        "the cheapest that the pool allows"
+    );
+    assert_eq!(lacks.usd_h, Some("0.04".parse().unwrap()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use insight::{
     funnel::Funnel,
-    launch::{Pending, Report},
+    launch::{FixedPool, Hold, Pending, Report},
 };
 
 use model::price::Price;
@@ -103,6 +103,52 @@ fn refusals(message: &str, screen: &Screen) -> String {
         .iter()
         .map(|refusal| hanging(start, refusal, screen.text_width()));
     lines.collect()
+}
+
+/// A paragraph for each NodePool that has another number of nodes than it should.
+pub(super) fn fixed(pools: &[FixedPool], screen: &Screen) -> String {
+    let mut text = String::new();
+    for pool in pools {
+        let _ = write!(text, "\n{}", hanging("", &fixed_sentence(pool), screen.text_width()));
+    }
+    text
+}
+
+fn fixed_sentence(pool: &FixedPool) -> String {
+    let head = format!(
+        "Static NodePool {} is to have {} and has {}",
+        pool.node_pool,
+        counted(pool.replicas, "node"),
+        pool.nodes
+    );
+    let lacking = pool.replicas.saturating_sub(pool.nodes);
+    let kind = match (&pool.instance_type, &pool.capacity_type, &pool.zone) {
+        (Some(name), Some(capacity), Some(zone)) => format!("{name} {capacity} in {zone}"),
+        _ => "nothing it allows is on offer".to_owned(),
+    };
+    let each = pool.usd_h.map_or_else(String::new, |price| {
+        format!(" at {} ({}) each", hourly(price), monthly(price))
+    });
+    let what = match (lacking, pool.launches, pool.removes) {
+        (0, _, removes) => format!("{} removed, those that disturb least first", are(removes)),
+        (_, 0, _) => format!("{} missing", are(lacking)),
+        (_, launches, _) => format!("{} launched, {kind}{each}", are(launches)),
+    };
+    let held = match pool.held_by {
+        Some(Hold::NotReady) => "; none comes until the NodePool is ready",
+        Some(Hold::Limit) => "; its limits.nodes has no room for more",
+        None => "",
+    };
+    let gate = if pool.is_gate_on {
+        ""
+    } else {
+        " The controller does so with the feature gate StaticCapacity, which is off unless asked for."
+    };
+    format!("{head}: {what}{held}.{gate}")
+}
+
+fn are(nodes: usize) -> String {
+    format!("{nodes} {}", if nodes == 1 { "is" } else { "are" })
 }
 
 fn costs(report: &Report, screen: &Screen) -> String {

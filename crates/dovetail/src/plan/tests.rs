@@ -10,7 +10,7 @@ use model::{
     snapshot::Snapshot,
 };
 
-use insight::launch::{Planned, Report, Upstream};
+use insight::launch::{FixedPool, Hold, Planned, Report, Upstream};
 
 use super::table;
 use crate::{document, terminal::Screen};
@@ -246,4 +246,37 @@ fn a_price_that_equals_upstreams_claims_no_saving() {
     });
     let text = table::render(&report(&planned), false, &screen(Some(120)));
     assert!(text.contains("what its own algorithm pays, with 3 nodes\n"), "{text}");
+}
+
+#[test]
+fn static_pools_with_another_number_of_nodes_than_asked_for_are_a_sentence_each() {
+    let pool = FixedPool {
+        node_pool: "base".to_owned(),
+        replicas: 3,
+        nodes: 1,
+        launches: 1,
+        removes: 0,
+        held_by: Some(Hold::Limit),
+        is_gate_on: true,
+        instance_type: Some("c7g.2xlarge".to_owned()),
+        zone: Some("us-east-1a".to_owned()),
+        capacity_type: Some("spot".to_owned()),
+        usd_h: Some("0.116".parse().unwrap()),
+    };
+    let surplus = FixedPool {
+        replicas: 1,
+        nodes: 3,
+        removes: 2,
+        held_by: None,
+        is_gate_on: false,
+        ..pool.clone()
+    };
+    let text = table::fixed(&[pool, surplus], &screen(None));
+    assert_eq!(
+        text,
+        "\nStatic NodePool base is to have 3 nodes and has 1: 1 is launched, c7g.2xlarge spot in us-east-1a at $0.1160/h ($85/mo) each; \
+         its limits.nodes has no room for more.\n\
+         \nStatic NodePool base is to have 1 node and has 3: 2 are removed, those that disturb least first. \
+         The controller does so with the feature gate StaticCapacity, which is off unless asked for.\n"
+    );
 }
