@@ -58,10 +58,11 @@ impl fmt::Display for Row {
     }
 }
 
-/// Upstream's rules only.
+/// Upstream's rules only, and its mistake about devices.
 pub fn options() -> Options {
     Options {
         consolidation: Consolidation::Faithful,
+        is_matching_devices_by_name: true,
         ..Options::default()
     }
 }
@@ -117,6 +118,7 @@ fn buffered(input: &Input) -> Facts {
     }
     let options = packing::Options {
         packing: packing::Packing::Faithful,
+        is_matching_devices_by_name: true,
         ..packing::Options::default()
     };
     let plan = packing::plan(&input.snapshot, &options);

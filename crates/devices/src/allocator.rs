@@ -15,13 +15,12 @@ use model::{
 };
 
 use crate::{
-    allocated,
     claim::Claim,
     host::Host,
     id::{ClaimId, HostId, KindId, TypeId},
     inventory::Inventory,
     ledger::{KindUsage, Ledger},
-    pool::Pool,
+    pool::{Pool, Pools},
     reach::LENIENT,
     search::{Memory, Pick, Search},
     wish::{Offered, Wish},
@@ -118,6 +117,8 @@ pub struct AllocatedDevice {
 #[derive(Debug, Clone)]
 pub struct Allocator {
     inventory: Arc<Inventory>,
+    /// What drivers have published.
+    published: Pools,
     ledger: Ledger,
     moving: Arc<HashSet<Uid>>,
     /// What a host that got devices still sees.
@@ -138,17 +139,37 @@ impl Allocator {
         vocabulary: &mut Vocabulary,
     ) -> Self {
         let moving: HashSet<Uid> = moving.into_iter().collect();
-        let mut inventory = Inventory::new(snapshot, nodes, vocabulary);
-        let allocated = allocated::usage(snapshot, &mut inventory.devices, |uid| moving.contains(uid));
-        let budget = inventory.pools.budget(&inventory.devices, &allocated);
+        let inventory = Inventory::new(snapshot, nodes, vocabulary);
+        let published = inventory.pools.clone();
         Self {
+            ledger: ledger(&inventory, &published, &moving),
             inventory: Arc::new(inventory),
-            ledger: Ledger::new(allocated, budget),
+            published,
             moving: Arc::new(moving),
             pools: BTreeMap::new(),
             claims: BTreeMap::new(),
             matches_by_name: false,
         }
+    }
+
+    /// Takes more nodes away before the first pod is placed, as a simulation does: the slices they own go with them, and
+    /// what only these pods and those that move anyway hold is free.
+    pub fn leave<'a>(
+        &mut self,
+        nodes: impl IntoIterator<Item = &'a NodeName>,
+        pods: impl IntoIterator<Item = &'a Uid>,
+    ) {
+        let holdings = &self.inventory.holdings;
+        let leaving: Vec<&Uid> = pods.into_iter().filter(|pod| holdings.has_holder(pod)).collect();
+        let reduced = self.inventory.pools.without(&nodes.into_iter().collect());
+        if leaving.is_empty() && reduced.is_none() {
+            return;
+        }
+        Arc::make_mut(&mut self.moving).extend(leaving.into_iter().cloned());
+        if let Some(reduced) = reduced {
+            self.published = reduced;
+        }
+        self.ledger = ledger(&self.inventory, &self.published, &self.moving);
     }
 
     /// Makes upstream's mistake: within one attempt it remembers by a device's name whether it matches a request, so
@@ -197,6 +218,7 @@ impl Allocator {
         let wishes = self.wishes(host, &kinds, &open, &pools)?;
         let search = Search {
             inventory: &self.inventory,
+            published: &self.published,
             ledger: &self.ledger,
             vocabulary,
             host,
@@ -299,7 +321,7 @@ impl Allocator {
     }
 
     fn visible_pools(&self, host: &Host<'_>, requirements: &Requirements, vocabulary: &Vocabulary) -> Arc<[Pool]> {
-        let pools = &self.inventory.pools;
+        let pools = &self.published;
         match self.pools.get(&host.id) {
             Some(seen) => pools.narrowed(seen, requirements, host.node_name, vocabulary).into(),
             None => pools
@@ -330,6 +352,7 @@ impl Allocator {
     ) -> Result<Vec<Wish<'_>>, DraError> {
         let offered = Offered {
             inventory: &self.inventory,
+            published: &self.published,
             pools,
             kinds: if host.has_templates { kinds } else { &[] },
         };
@@ -378,8 +401,7 @@ impl Allocator {
             requirements.add_all(&claim.requirements, vocabulary);
         }
         let left = self
-            .inventory
-            .pools
+            .published
             .narrowed(pools, &search.requirements, host.node_name, vocabulary);
         let grant = Grant {
             host: host.id,
@@ -491,4 +513,11 @@ impl ClaimAllocation {
             self.requirements.add_all(&granted.asked, vocabulary);
         }
     }
+}
+
+/// What is taken before the first pod is placed.
+fn ledger(inventory: &Inventory, published: &Pools, moving: &HashSet<Uid>) -> Ledger {
+    let allocated = inventory.holdings.usage(|uid| moving.contains(uid));
+    let budget = published.budget(&inventory.devices, &allocated);
+    Ledger::new(allocated, budget)
 }

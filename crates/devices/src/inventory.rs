@@ -6,19 +6,20 @@ use std::{
 };
 
 use model::{
-    object::{List, NodeName, ResourceSlice, Text},
+    object::{List, NodeName, Text},
     quantity::Quantity,
     snapshot::{CatalogType, DynamicResources, Snapshot},
     vocabulary::Vocabulary,
 };
 
 use crate::{
+    allocated::Holdings,
     binding::Bindings,
     claim::Claims,
     device::{Counter, Devices, positions},
     id::{KindId, TypeId, number},
     ledger::Tally,
-    pool::Pools,
+    pool::{Pools, node_owner},
     selector::{ExpressionNumber, Selectors},
 };
 
@@ -29,6 +30,8 @@ pub(crate) struct Inventory {
     pub(crate) pools: Pools,
     pub(crate) bindings: Bindings,
     pub(crate) claims: Claims,
+    /// What claims hold before any pod moves.
+    pub(crate) holdings: Holdings,
     selectors: Selectors,
     kinds: Vec<Kind>,
     /// By place of the type in the catalogue.
@@ -53,6 +56,7 @@ impl Inventory {
         let slices = snapshot.objects().resource_slices.iter();
         let counted = slices.filter(|slice| node_owner(slice).is_none_or(|owner| nodes.contains(&owner)));
         inventory.pools = Pools::new(counted, &mut inventory.devices, vocabulary);
+        inventory.holdings = Holdings::new(snapshot, &mut inventory.devices);
         inventory.add_types(&snapshot.catalog().instance_types);
         inventory.selectors.seal(inventory.devices.profiles.len());
         inventory
@@ -120,11 +124,4 @@ impl Inventory {
         let answer = self.selectors.matches(selectors, place, profile);
         answer.map_err(|reason| reason.to_string())
     }
-}
-
-/// The node that owns a slice. Where the devices can be used does not say who publishes them.
-fn node_owner(slice: &ResourceSlice) -> Option<NodeName> {
-    let mut owners = slice.metadata.owner_references.iter();
-    let owner = owners.find(|owner| owner.kind.as_ref() == "Node")?;
-    Some(NodeName::from(owner.name.clone()))
 }

@@ -47,6 +47,10 @@ impl<K: Ord + Clone> Tally<K> {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, Quantity)> {
         self.0.iter().map(|(key, amount)| (key, *amount))
     }

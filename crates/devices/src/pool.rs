@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{
-    object::{CounterSet, ResourceSlice, ResourceSliceSpec, Text},
+    object::{CounterSet, NodeName, ResourceSlice, ResourceSliceSpec, Text},
     quantity::Quantity,
     requirement::Requirements,
     vocabulary::Vocabulary,
@@ -26,7 +26,7 @@ pub(crate) struct PublishedPool {
     pub(crate) name: Text,
     pub(crate) number: PoolNumber,
     /// Slices of the newest generation that offer devices, in the order of their names.
-    slices: Vec<Slice>,
+    slices: Vec<Arc<Slice>>,
     /// What the counters of the pool hold in total.
     counters: Tally<Counter>,
     /// Slices are missing.
@@ -35,11 +35,18 @@ pub(crate) struct PublishedPool {
     has_bad_counters: bool,
 }
 
+/// A slice, read once.
 #[derive(Debug)]
 struct Slice {
+    published: Arc<ResourceSlice>,
+    pool: PoolNumber,
+    /// The node it goes away with.
+    owner: Option<NodeName>,
     devices: Range<usize>,
     reach: Reach,
     draws_from_counters: bool,
+    /// What its counters hold; it has either counters or devices.
+    counters: Tally<Counter>,
 }
 
 /// A pool as one host sees it.
@@ -53,14 +60,50 @@ pub(crate) struct Pool {
     pub(crate) is_invalid: bool,
 }
 
-/// All published pools, in the order of driver and name. Upstream has them in random order.
-#[derive(Debug, Default)]
+/// The published pools of a run, in the order of driver and name. Upstream has them in random order.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pools {
-    all: Vec<PublishedPool>,
+    all: Arc<AllPools>,
+    /// Pools that lost slices, as they are now; none when nothing is left of one.
+    reduced: BTreeMap<usize, Option<Arc<PublishedPool>>>,
+}
+
+/// All published pools before any node goes.
+#[derive(Debug, Default)]
+struct AllPools {
+    pools: Vec<PublishedPool>,
+    /// Every slice of each pool, whichever its generation: when the newest go, older ones count again.
+    slices: Vec<Vec<Arc<Slice>>>,
+    /// Pools that have slices of a node.
+    owned: BTreeMap<NodeName, Vec<usize>>,
     /// Those that may concern any host.
     general: Vec<usize>,
     /// Those that concern one node only.
     local: BTreeMap<Text, Vec<usize>>,
+}
+
+impl AllPools {
+    /// Files a pool under the nodes it concerns: looking at every pool for every node would be quadratic.
+    fn push(&mut self, slices: Vec<Arc<Slice>>) {
+        let Some(pool) = PublishedPool::new(&slices) else {
+            return;
+        };
+        let at = self.pools.len();
+        if pool.concerns_all() {
+            self.general.push(at);
+        } else {
+            let nodes: BTreeSet<Text> = pool.slices.iter().filter_map(|slice| slice.node()).collect();
+            for node in nodes {
+                self.local.entry(node).or_default().push(at);
+            }
+        }
+        let owners: BTreeSet<&NodeName> = slices.iter().filter_map(|slice| slice.owner.as_ref()).collect();
+        for owner in owners {
+            self.owned.entry(owner.clone()).or_default().push(at);
+        }
+        self.pools.push(pool);
+        self.slices.push(slices);
+    }
 }
 
 impl Pools {
@@ -69,43 +112,46 @@ impl Pools {
         devices: &mut Devices,
         vocabulary: &mut Vocabulary,
     ) -> Self {
-        let mut newest: BTreeMap<(&Text, &Text), Vec<&ResourceSliceSpec>> = BTreeMap::new();
+        let mut by_pool: BTreeMap<(&Text, &Text), Vec<&Arc<ResourceSlice>>> = BTreeMap::new();
         for slice in slices {
-            let spec = &slice.spec;
-            let held = newest.entry((&spec.driver, &spec.pool.name)).or_default();
-            let generation = held.first().map_or(i64::MIN, |first| first.pool.generation);
-            if spec.pool.generation > generation {
-                held.clear();
-            }
-            if spec.pool.generation >= generation {
-                held.push(spec);
-            }
+            let key = (&slice.spec.driver, &slice.spec.pool.name);
+            by_pool.entry(key).or_default().push(slice);
         }
-        let mut pools = Self::default();
-        for slices in newest.values() {
-            if let Some(first) = slices.first() {
-                pools.push(PublishedPool::new(first, slices, devices, vocabulary));
-            }
+        let mut all = AllPools::default();
+        for slices in by_pool.into_values() {
+            let read = slices
+                .into_iter()
+                .map(|slice| Arc::new(Slice::new(slice, devices, vocabulary)));
+            all.push(read.collect());
         }
-        pools
+        Self {
+            all: Arc::new(all),
+            reduced: BTreeMap::new(),
+        }
     }
 
-    /// Files a pool under the nodes it concerns: looking at every pool for every node would be quadratic.
-    fn push(&mut self, pool: PublishedPool) {
-        let at = self.all.len();
-        if pool.concerns_all() {
-            self.general.push(at);
-        } else {
-            let nodes: BTreeSet<Text> = pool.slices.iter().filter_map(Slice::node).collect();
-            for node in nodes {
-                self.local.entry(node).or_default().push(at);
-            }
-        }
-        self.all.push(pool);
+    /// The pools once these nodes are gone, and the slices they own with them; none if they own none.
+    pub(crate) fn without(&self, gone: &BTreeSet<&NodeName>) -> Option<Self> {
+        let owned = gone.iter().filter_map(|node| self.all.owned.get(*node));
+        let places: BTreeSet<usize> = owned.flatten().copied().collect();
+        let is_gone = |slice: &Slice| slice.owner.as_ref().is_some_and(|owner| gone.contains(owner));
+        let reduced = places.into_iter().filter_map(|at| {
+            let slices = self.all.slices.get(at)?.iter();
+            let left: Vec<Arc<Slice>> = slices.filter(|slice| !is_gone(slice)).cloned().collect();
+            Some((at, PublishedPool::new(&left).map(Arc::new)))
+        });
+        let reduced: BTreeMap<_, _> = reduced.collect();
+        (!reduced.is_empty()).then(|| Self {
+            all: Arc::clone(&self.all),
+            reduced,
+        })
     }
 
     pub(crate) fn get(&self, at: usize) -> Option<&PublishedPool> {
-        self.all.get(at)
+        match self.reduced.get(&at) {
+            Some(reduced) => reduced.as_deref(),
+            None => self.all.pools.get(at),
+        }
     }
 
     /// The pools as a host sees them that had no devices allocated yet.
@@ -117,11 +163,14 @@ impl Pools {
         vocabulary: &Vocabulary,
     ) -> Vec<Pool> {
         let local = node
-            .and_then(|node| self.local.get(node))
+            .and_then(|node| self.all.local.get(node))
             .map_or(&[][..], Vec::as_slice);
-        let mut places: Vec<usize> = self.general.iter().chain(local).copied().collect();
+        // What is left of a pool may concern others than the whole did.
+        let reduced = self.reduced.keys();
+        let mut places: Vec<usize> = self.all.general.iter().chain(local).chain(reduced).copied().collect();
         places.sort_unstable();
-        let published = places.into_iter().filter_map(|at| Some((at, self.all.get(at)?)));
+        places.dedup();
+        let published = places.into_iter().filter_map(|at| Some((at, self.get(at)?)));
         published
             .filter_map(|(at, pool)| pool.seen_by(at, requirements, node, devices, vocabulary))
             .collect()
@@ -135,13 +184,13 @@ impl Pools {
         node: Option<&str>,
         vocabulary: &Vocabulary,
     ) -> Vec<Pool> {
-        let narrowed = |pool: &Pool| self.all.get(pool.at)?.narrowed(pool, requirements, node, vocabulary);
+        let narrowed = |pool: &Pool| self.get(pool.at)?.narrowed(pool, requirements, node, vocabulary);
         pools.iter().filter_map(narrowed).collect()
     }
 
     /// Places of the devices of a pool that reach the host.
     pub(crate) fn devices<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = u32> + 'a {
-        let published = self.all.get(pool.at);
+        let published = self.get(pool.at);
         let slices = pool.slices.iter().filter_map(move |at| published?.slices.get(*at));
         slices.flat_map(|slice| positions(&slice.devices))
     }
@@ -150,7 +199,8 @@ impl Pools {
     pub(crate) fn budget(&self, devices: &Devices, allocated: &Usage) -> Tally<Counter> {
         let mut budget = Tally::default();
         let shared: BTreeSet<_> = allocated.capacity.iter().map(|((identity, _), _)| *identity).collect();
-        for pool in &self.all {
+        let pools = (0..self.all.pools.len()).filter_map(|at| self.get(at));
+        for pool in pools.filter(|pool| !pool.counters.is_empty()) {
             for (counter, amount) in pool.counters.iter() {
                 budget.set(*counter, amount);
             }
@@ -170,35 +220,37 @@ impl Pools {
 }
 
 impl PublishedPool {
-    fn new(
-        first: &ResourceSliceSpec,
-        slices: &[&ResourceSliceSpec],
-        devices: &mut Devices,
-        vocabulary: &mut Vocabulary,
-    ) -> Self {
-        let number = devices.pool(&first.driver, &first.pool.name);
+    /// What slices of one pool come to, none when there are none.
+    fn new(slices: &[Arc<Slice>]) -> Option<Self> {
+        let slices = newest(slices);
+        let first = slices.first()?;
+        let spec = first.spec();
         // A slice has either counters or devices.
-        let (counting, offering): (Vec<&ResourceSliceSpec>, Vec<_>) =
-            slices.iter().partition(|slice| !slice.shared_counters.is_empty());
-        let sets: Vec<&CounterSet> = counting.iter().flat_map(|slice| slice.shared_counters.iter()).collect();
-        Self {
-            driver: first.driver.clone(),
-            name: first.pool.name.clone(),
-            number,
-            counters: devices.tally(number, sets.iter().copied()),
-            is_incomplete: i64::try_from(slices.len()) != Ok(first.pool.resource_slice_count),
-            has_bad_counters: has_duplicates(&sets) || !offering.iter().all(|slice| draws_are_known(slice, &sets)),
-            slices: offering
-                .into_iter()
-                .map(|slice| Slice::new(slice, devices, vocabulary))
-                .collect(),
+        let (counting, offering): (Vec<&Arc<Slice>>, Vec<_>) = slices.iter().partition(|slice| slice.is_counting());
+        let sets: Vec<&CounterSet> = counting
+            .iter()
+            .flat_map(|slice| slice.spec().shared_counters.iter())
+            .collect();
+        let mut counters = Tally::default();
+        for (counter, amount) in counting.iter().flat_map(|slice| slice.counters.iter()) {
+            counters.set(*counter, amount);
         }
+        Some(Self {
+            driver: spec.driver.clone(),
+            name: spec.pool.name.clone(),
+            number: first.pool,
+            counters,
+            is_incomplete: i64::try_from(slices.len()) != Ok(spec.pool.resource_slice_count),
+            has_bad_counters: has_duplicates(&sets)
+                || !offering.iter().all(|slice| draws_are_known(slice.spec(), &sets)),
+            slices: offering.into_iter().cloned().collect(),
+        })
     }
 
     /// A pool of which nothing reaches the host only matters when it spoils requests for all devices: when it has bad
     /// counters, or is incomplete while its devices draw from counters.
     fn concerns_all(&self) -> bool {
-        let is_local = |slice: &Slice| matches!(slice.reach, Reach::Node(_) | Reach::Nowhere);
+        let is_local = |slice: &Arc<Slice>| matches!(slice.reach, Reach::Node(_) | Reach::Nowhere);
         self.has_bad_counters || self.is_spoilt_if_hidden() || !self.slices.iter().all(is_local)
     }
 
@@ -263,13 +315,32 @@ impl PublishedPool {
 }
 
 impl Slice {
-    fn new(slice: &ResourceSliceSpec, devices: &mut Devices, vocabulary: &mut Vocabulary) -> Self {
+    fn new(published: &Arc<ResourceSlice>, devices: &mut Devices, vocabulary: &mut Vocabulary) -> Self {
+        let slice = &published.spec;
         let topology = reach::topology(slice, vocabulary);
+        let pool = devices.pool(&slice.driver, &slice.pool.name);
+        let is_counting = !slice.shared_counters.is_empty();
         Self {
-            devices: devices.add(slice, false, topology.as_ref()),
+            published: Arc::clone(published),
+            pool,
+            owner: node_owner(published),
+            devices: if is_counting {
+                0..0
+            } else {
+                devices.add(slice, false, topology.as_ref())
+            },
             reach: Reach::of(slice, vocabulary),
             draws_from_counters: slice.devices.iter().any(|device| !device.consumes_counters.is_empty()),
+            counters: devices.tally(pool, &slice.shared_counters),
         }
+    }
+
+    fn spec(&self) -> &ResourceSliceSpec {
+        &self.published.spec
+    }
+
+    fn is_counting(&self) -> bool {
+        !self.spec().shared_counters.is_empty()
     }
 
     fn node(&self) -> Option<Text> {
@@ -278,6 +349,21 @@ impl Slice {
             _ => None,
         }
     }
+}
+
+/// The slices of the newest generation.
+fn newest(slices: &[Arc<Slice>]) -> Vec<&Arc<Slice>> {
+    let generation = |slice: &Arc<Slice>| slice.spec().pool.generation;
+    let newest = slices.iter().map(generation).max();
+    let is_newest = |slice: &&Arc<Slice>| Some(generation(slice)) == newest;
+    slices.iter().filter(is_newest).collect()
+}
+
+/// The node that owns a slice. Where the devices can be used does not say who publishes them.
+pub(crate) fn node_owner(slice: &ResourceSlice) -> Option<NodeName> {
+    let mut owners = slice.metadata.owner_references.iter();
+    let owner = owners.find(|owner| owner.kind.as_ref() == "Node")?;
+    Some(NodeName::from(owner.name.clone()))
 }
 
 fn has_duplicates(sets: &[&CounterSet]) -> bool {

@@ -18,7 +18,7 @@ use crate::{
     id::KindId,
     inventory::Inventory,
     ledger::{KindUsage, Ledger, Tally, Usage},
-    pool::{Pool, whole},
+    pool::{Pool, Pools, whole},
     reach::LENIENT,
     wish::{Choice, MOST_DEVICES, Wish},
 };
@@ -40,6 +40,7 @@ pub(crate) struct Pick<'a> {
 /// The search for one host, kind of types after kind.
 pub(crate) struct Search<'a> {
     pub(crate) inventory: &'a Inventory,
+    pub(crate) published: &'a Pools,
     pub(crate) ledger: &'a Ledger,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) host: &'a Host<'a>,
@@ -131,14 +132,14 @@ impl<'a> Search<'a> {
     }
 
     fn any_published(&mut self, place: Place<'a, 'a>) -> bool {
-        let (inventory, pools) = (self.inventory, Arc::clone(&self.pools));
+        let (inventory, all, pools) = (self.inventory, self.published, Arc::clone(&self.pools));
         for pool in pools.iter() {
-            let Some(published) = inventory.pools.get(pool.at).filter(|pool| !pool.is_incomplete) else {
+            let Some(published) = all.get(pool.at).filter(|pool| !pool.is_incomplete) else {
                 continue;
             };
             // Upstream skips every device with counters as soon as one counter of the pool is used up.
             let is_used_up = self.has_used_up_counter(published.number);
-            for at in inventory.pools.devices(pool) {
+            for at in all.devices(pool) {
                 let offer = inventory.devices.offers.get(at as usize);
                 let is_skipped = is_used_up && offer.is_some_and(|offer| !offer.draws.is_empty());
                 if !is_skipped && self.attempt(place, at) {
@@ -330,7 +331,7 @@ impl<'a> Search<'a> {
             return false;
         }
         self.requirements.add_all(topology, self.vocabulary);
-        let pools = &self.inventory.pools;
+        let pools = self.published;
         self.pools = pools
             .narrowed(&self.pools, &self.requirements, self.host.node_name, self.vocabulary)
             .into();

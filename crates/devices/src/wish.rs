@@ -7,7 +7,7 @@ use crate::{
     constraint::MatchAttribute,
     id::{ClaimId, KindId},
     inventory::Inventory,
-    pool::Pool,
+    pool::{Pool, Pools},
 };
 
 /// How many devices a claim may have: `AllocationResultsMaxSize` of the API.
@@ -36,6 +36,7 @@ pub(crate) struct Choice<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offered<'a> {
     pub(crate) inventory: &'a Inventory,
+    pub(crate) published: &'a Pools,
     pub(crate) pools: &'a [Pool],
     /// The kinds whose devices to come count; none for a node that has published its own.
     pub(crate) kinds: &'a [KindId],
@@ -152,7 +153,7 @@ impl<'a> Choice<'a> {
 
 /// The published devices that match; all devices of a pool can only be had when all are known.
 fn published(query: &Query, offered: Offered<'_>) -> Result<Vec<u32>, String> {
-    let pools = &offered.inventory.pools;
+    let pools = offered.published;
     let mut devices = Vec::new();
     for pool in offered.pools {
         let Some(published) = pools.get(pool.at) else { continue };

@@ -14,6 +14,8 @@ pub struct Options {
     pub threads: usize,
     /// After how many replacements in a row that did not come up a NodePool's nodes are no longer replaced.
     pub most_failures: u32,
+    /// Makes upstream's mistake about devices of the same name (`docs/upstream.md`), to compare decisions with its.
+    pub is_matching_devices_by_name: bool,
 }
 
 impl Default for Options {
@@ -24,6 +26,7 @@ impl Default for Options {
             work: 4_000_000,
             threads: 1,
             most_failures: 3,
+            is_matching_devices_by_name: false,
         }
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn prepared(world: &World<'_>, snapshot: &Snapshot, is_consolidation:
         packing: Packing::Faithful,
         reserved: ReservedMode::Fallback,
         is_consolidation,
+        is_matching_devices_by_name: world.options.is_matching_devices_by_name,
         ..packing::Options::default()
     };
     world.warm.prepare(snapshot, &options)
@@ -56,6 +57,7 @@ pub(crate) fn prepared_with_slot(world: &World<'_>, reservation: &str) -> Prepar
         packing: Packing::Faithful,
         reserved: ReservedMode::Strict,
         credited_reservations: [(reservation.to_owned(), 1)].into(),
+        is_matching_devices_by_name: world.options.is_matching_devices_by_name,
         ..packing::Options::default()
     };
     world.warm.prepare(world.snapshot, &options)

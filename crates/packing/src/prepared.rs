@@ -220,6 +220,7 @@ impl<'p> Simulator<'p> {
             self.remove(entry, queue.range(first..));
         }
         let moved = queue.len() - prepared.pending.len();
+        self.run.leave_devices(nodes, queue.range(prepared.pending.len()..));
         let rank = |pod: &u32| prepared.ranks[*pod as usize];
         queue.make_contiguous().sort_unstable_by_key(rank);
         cheaper::place(&mut self.run, &mut queue, way);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use devices::{Allocation, Allocator, DraError, Host, HostId, TypeId};
-use model::requirement::Requirements;
+use model::{object::NodeName, requirement::Requirements};
 
 use super::Run;
 use crate::{
@@ -98,6 +98,15 @@ impl Run<'_> {
                 devices.is_exhausted |= error == DraError::Exhausted;
                 Err(format!("allocating dynamic resources, {error}"))
             }
+        }
+    }
+
+    /// Nodes go in a simulation, and pods leave them: their devices go too, or are free again.
+    pub(crate) fn leave_devices<'a>(&mut self, nodes: &[NodeName], pods: impl Iterator<Item = &'a u32>) {
+        let problem = self.problem;
+        if let Some(devices) = &mut self.devices {
+            let pods = pods.map(|pod| problem.pods[*pod as usize].pod.uid());
+            devices.allocator.leave(nodes, pods);
         }
     }
 

@@ -1,6 +1,10 @@
 //! Do pods get the devices they claim, on new nodes and on those there are?
 
-use model::plan::{Plan, PlannedClaim, RefusalKind};
+use model::{
+    object::NodeName,
+    plan::{Plan, PlannedClaim, RefusalKind},
+};
+use packing::Prepared;
 use serde_json::{Value, json};
 
 use super::fixture::{devices::*, labels::*, *};
@@ -325,4 +329,58 @@ fn devices_of_a_node_count_once_when_it_comes_up() {
     world.add(slice_of("own", "incluster-gpu-0"));
     let plan = world.plan_for([user("a", &["gpu"]), user("b", &["second"])]);
     assert_eq!(outcome(&plan), (1, 1, 0));
+}
+
+/// Where the pods of `own` would go without it.
+fn plan_without_own(world: &World) -> Plan {
+    let prepared = Prepared::new(&world.snapshot(), &world.options);
+    let simulation = prepared.simulator().without(&[NodeName::from("own")]);
+    simulation.unwrap().plan
+}
+
+/// A cluster of `own` and an empty node beside it. Devices of the pool `shared` are published as the slice says, and a pod
+/// on `own` holds one.
+fn with_holder_on_own(kind: FakeType, slice: Object) -> World {
+    let holder = user("holder", &["held"]).on("own");
+    let mut world = world([kind]).with(slice);
+    world.add(node_with("plain-it", "own").initialized());
+    world.add(node_with("plain-it", "beside").initialized());
+    world.add(held("held", exactly("gpu", 1), None, &holder));
+    world.add(holder);
+    world
+}
+
+#[test]
+fn pod_of_a_removed_node_needs_its_devices_anew() {
+    let own = json!({ "apiVersion": "v1", "kind": "Node", "name": "own", "uid": "uid-own" });
+    let local = slice("shared", GPU, &["shared-0"], &json!({ "nodeName": "own" })).owned_by(own);
+    assert_eq!(
+        outcome(&plan_without_own(&with_holder_on_own(gpus(1), local.clone()))),
+        (1, 0, 0)
+    );
+    assert_eq!(
+        outcome(&plan_without_own(&with_holder_on_own(plain(), local))),
+        (0, 0, 1)
+    );
+}
+
+#[test]
+fn device_that_stays_goes_on_to_the_pod_that_moves() {
+    let shared = slice("shared", GPU, &["shared-0"], &json!({ "allNodes": true }));
+    let mut world = with_holder_on_own(plain(), shared);
+    assert_eq!(outcome(&plan_without_own(&world)), (0, 1, 0));
+    // One device, and a second pod that waits for it: only one of them can have it.
+    world.add(gpu_claim("new"));
+    world.add(user("a", &["new"]));
+    assert_eq!(plan_without_own(&world).unplaced.len(), 1);
+}
+
+#[test]
+fn devices_a_removed_node_publishes_for_all_go_with_it() {
+    let own = json!({ "apiVersion": "v1", "kind": "Node", "name": "own", "uid": "uid-own" });
+    let shared = slice("shared", GPU, &["shared-0"], &json!({ "allNodes": true })).owned_by(own);
+    assert_eq!(
+        outcome(&plan_without_own(&with_holder_on_own(plain(), shared))),
+        (0, 0, 1)
+    );
 }
