@@ -9,7 +9,7 @@ use crate::terminal::{counted, span};
 pub(super) fn table(mut events: Vec<Value>, now: Timestamp, width: usize) -> String {
     events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
     let mut text = format!(
-        "{:10}  {:7}  {:24} {:5}  {}\n",
+        "{:11}  {:7}  {:24} {:5}  {}\n",
         "LAST SEEN", "TYPE", "REASON", "TIMES", "OBJECT, BY, MESSAGE"
     );
     for event in &events {
@@ -30,7 +30,7 @@ fn line(event: &Value, now: Timestamp, width: usize) -> String {
     let by = [&event["source"]["component"], &event["reportingComponent"]];
     let by = by.into_iter().map(word).find(|by| !by.is_empty()).unwrap_or_default();
     let start = format!(
-        "{:10}  {:7}  {:24} {times:>5}  {object}, {by}",
+        "{:11}  {:7}  {:24} {times:>5}  {object}, {by}",
         age.unwrap_or_default(),
         word(&event["type"]),
         word(&event["reason"])
@@ -41,7 +41,7 @@ fn line(event: &Value, now: Timestamp, width: usize) -> String {
     if start.len() + 2 + message.len() <= width {
         return format!("{start}  {message}\n");
     }
-    format!("{start}\n            {message}\n")
+    format!("{start}\n             {message}\n")
 }
 
 /// When it was last said. Events of the newer API say it elsewhere.
@@ -72,13 +72,13 @@ mod tests {
                 "lastTimestamp": "2026-11-16T15:41:48Z", "involvedObject": {"kind": "Pod"},
                 "source": {"component": "karpenter"}}),
         ];
-        let expected = "LAST SEEN   TYPE     REASON                   TIMES  OBJECT, BY, MESSAGE\n\
-                        12s ago     Warning  FailedScheduling             7  pod, karpenter  0/3 nodes: too small\n\
-                        42m ago     Normal   Scheduled                    1  pod, default-scheduler  on a\n2 events\n";
+        let expected = "LAST SEEN    TYPE     REASON                   TIMES  OBJECT, BY, MESSAGE\n\
+                        12s ago      Warning  FailedScheduling             7  pod, karpenter  0/3 nodes: too small\n\
+                        41m 59s ago  Normal   Scheduled                    1  pod, default-scheduler  on a\n2 events\n";
         assert_eq!(table(events.clone(), now, 120), expected);
         let narrow = table(events, now, 78);
         assert!(
-            narrow.contains("pod, karpenter\n            0/3 nodes: too small\n"),
+            narrow.contains("pod, karpenter\n             0/3 nodes: too small\n"),
             "{narrow}"
         );
     }
