@@ -1,6 +1,7 @@
 //! `dovetail top`: the fleet on a terminal, live or from a dump. Threads read, look ahead and answer; this one only draws.
 
 mod answers;
+mod event;
 mod follow;
 mod latest;
 mod look;
@@ -8,6 +9,7 @@ mod object;
 mod place;
 mod reader;
 mod screen;
+mod written;
 
 use std::{
     process::ExitCode,
@@ -218,7 +220,7 @@ fn run(args: &Args, choices: Choices, look: tui::Look) -> anyhow::Result<ExitCod
     let newest: Arc<Latest<Arc<Picture>>> = Arc::default();
     answers::look_ahead(Arc::clone(&newest), tell.clone());
     reader::start(args.source.clone(), choices.clone(), args.interval, &newest, &tell);
-    let mut answers = Answers::new(place::flags(&args.source), look.is_ascii, &tell);
+    let mut answers = Answers::new(&args.source, look.is_ascii, &tell);
     let kind = place::kind(&args.source);
     let mut app = App::new(kind, choices, look);
     let mut terminal = Terminal::open(!args.no_mouse)?;

@@ -129,8 +129,17 @@ mod on_a_terminal {
         terminal.shows("stays although");
         terminal.press(&["Escape"]);
         terminal.once("the node again", |screen| !screen.contains("stays although"));
-        terminal.press(&["p"]);
+        terminal.press(&["y"]);
+        terminal.shows("kind: Node");
+        terminal.press(&["d"]);
+        terminal.shows("Allocatable:");
+        terminal.press(&["e"]);
+        terminal.shows("in the dump");
+        terminal.press(&["Escape", "p"]);
         terminal.shows("smallest fix");
+        terminal.press(&["a"]);
+        terminal.shows("pool data");
+        terminal.press(&["Escape"]);
         terminal.press(&["t"]);
         terminal.shows("no decisions in");
         terminal.press(&[":", "cost --by namespace", "Enter"]);
@@ -210,6 +219,18 @@ mod on_a_terminal {
         server.create(node).unwrap();
         terminal.press(&["N"]);
         terminal.shows("ip-10-0-200-1");
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "DisruptionBlocked",
+            "metadata": { "name": "ip-10-0-200-1.1", "namespace": "default" },
+            "involvedObject": { "apiVersion": "v1", "kind": "Node", "name": "ip-10-0-200-1" },
+            "message": "nobody owns it", "source": { "component": "karpenter" }, "lastTimestamp": NOW,
+        });
+        server.create(event).unwrap();
+        terminal.press(&["/", "200-1", "Enter", "e"]);
+        terminal.shows("nobody owns it");
+        // What no decision reads is in the YAML: it is the server's, not the snapshot's.
+        terminal.press(&["y"]);
+        terminal.shows("resourceVersion: ");
         terminal.press(&["q"]);
         terminal.shows("ended with 0");
     }

@@ -19,7 +19,7 @@ pub enum Question {
         /// Columns.
         width: u16,
     },
-    /// An object as the engine reads it: as YAML, or described.
+    /// An object as it is written: as YAML, or described.
     Object {
         /// `Node`, `Pod` or `NodePool`.
         kind: &'static str,
@@ -28,6 +28,15 @@ pub enum Question {
         /// In sections with headings instead of as YAML.
         is_described: bool,
     },
+    /// What was said about an object, newest first; so many columns wide.
+    Events {
+        /// `Node`, `Pod` or `NodePool`.
+        kind: &'static str,
+        /// With its namespace, where it has one.
+        name: String,
+        /// Columns.
+        width: u16,
+    },
     /// A command of the command line that only reads; so many columns wide.
     Command {
         /// Its words.
@@ -35,6 +44,29 @@ pub enum Question {
         /// Columns.
         width: u16,
     },
+}
+
+impl Question {
+    /// The object it is about, as the API calls it; none where it is about several, or about a decision.
+    pub(crate) fn object(&self) -> Option<(&'static str, String)> {
+        match self {
+            Self::Object { kind, name, .. } | Self::Events { kind, name, .. } => Some((*kind, name.clone())),
+            Self::Node(name) => Some(("Node", name.clone())),
+            Self::Why { object, .. } => {
+                let [word, name] = object.as_slice() else {
+                    return None;
+                };
+                let kind = match word.as_str() {
+                    "node" => "Node",
+                    "pod" => "Pod",
+                    "nodepool" => "NodePool",
+                    _ => return None,
+                };
+                Some((kind, name.clone()))
+            }
+            Self::Remove(_) | Self::Command { .. } => None,
+        }
+    }
 }
 
 /// What is answered.
@@ -76,7 +108,7 @@ pub fn answered(picture: &Picture, question: &Question, threads: usize) -> Optio
     match question {
         Question::Node(name) => Some(node(picture, name, threads)),
         Question::Remove(names) => Some(removal(picture, names, threads)),
-        Question::Why { .. } | Question::Command { .. } | Question::Object { .. } => None,
+        Question::Why { .. } | Question::Command { .. } | Question::Object { .. } | Question::Events { .. } => None,
     }
 }
 

@@ -218,8 +218,44 @@ pub(crate) struct Timeline {
     pub(crate) span_s: i64,
     /// By how much the window ends before now.
     pub(crate) back_s: i64,
-    /// Only what was done, only what was not, or all.
-    pub(crate) acted: Option<bool>,
+    /// Which of them `f` chose.
+    pub(crate) narrowed: Narrowed,
+    /// Reason and pool of the decision that was under the cursor when `f` began to choose.
+    pub(crate) like: Option<(String, String)>,
+}
+
+/// Which decisions show.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Narrowed {
+    #[default]
+    All,
+    Acted,
+    Refused,
+    Reason(String),
+    Pool(String),
+}
+
+impl Narrowed {
+    pub(crate) fn takes(&self, record: &Record) -> bool {
+        match self {
+            Self::All => true,
+            Self::Acted => record.is_acted(),
+            Self::Refused => !record.is_acted(),
+            Self::Reason(reason) => record.reason == *reason,
+            Self::Pool(pool) => record.pool == *pool,
+        }
+    }
+
+    /// What comes after it; `like` are reason and pool of the decision one started from.
+    fn following(&self, like: Option<&(String, String)>) -> Self {
+        match (self, like) {
+            (Self::All, _) => Self::Acted,
+            (Self::Acted, _) => Self::Refused,
+            (Self::Refused, Some((reason, _))) => Self::Reason(reason.clone()),
+            (Self::Reason(_), Some((_, pool))) if !pool.is_empty() => Self::Pool(pool.clone()),
+            _ => Self::All,
+        }
+    }
 }
 
 /// Where things are on the screen, for the mouse.
@@ -321,7 +357,8 @@ impl App {
                 cursor: Cursor::default(),
                 span_s: 2 * 3600,
                 back_s: 0,
-                acted: None,
+                narrowed: Narrowed::All,
+                like: None,
             },
             scroll: 0,
             page: 10,

@@ -15,8 +15,13 @@ use std::{
 
 use tui::{Ahead, Answer, Event, Picture, Question};
 
-use super::{News, instant, latest::Latest, object, place::Flags};
-use crate::plan::threads;
+use super::{
+    News, instant,
+    latest::Latest,
+    object,
+    place::{self, Flags},
+};
+use crate::{place::Place, plan::threads, source::SourceArgs};
 
 /// Of its time a thread that looks ahead computes one part in so many.
 const REST: u32 = 19;
@@ -62,6 +67,7 @@ pub(super) struct Answers {
 
 /// How commands are asked.
 struct Asking {
+    place: Place,
     flags: Flags,
     is_ascii: bool,
     /// The snapshot on the screen as a file, and which one it is.
@@ -69,7 +75,7 @@ struct Asking {
 }
 
 impl Answers {
-    pub(super) fn new(flags: Flags, is_ascii: bool, tell: &Sender<News>) -> Self {
+    pub(super) fn new(source: &SourceArgs, is_ascii: bool, tell: &Sender<News>) -> Self {
         let (questions, asked) = mpsc::channel::<(Arc<Picture>, Question)>();
         let answers = tell.clone();
         thread::spawn(move || {
@@ -89,7 +95,8 @@ impl Answers {
             questions,
             newest: None,
             asking: Arc::new(Asking {
-                flags,
+                place: source.place.clone(),
+                flags: place::flags(source),
                 is_ascii,
                 file: Mutex::new(None),
             }),
@@ -119,22 +126,22 @@ impl Answers {
                 (words, *width)
             }
             Question::Command { words, width } => (words.clone(), *width),
-            Question::Object {
-                kind,
-                name,
-                is_described,
-            } => {
-                let answer = match object::text(&picture.snapshot, kind, name, *is_described) {
-                    Ok(text) => Answer::Text(text),
-                    Err(error) => Answer::Failed(format!("{error:#}")),
-                };
-                let _ = self.tell.send(Event::Answer(picture.serial, question, answer).into());
-                return;
-            }
+            Question::Object { .. } | Question::Events { .. } => (Vec::new(), 0),
         };
         let (asking, tell) = (Arc::clone(&self.asking), self.tell.clone());
         thread::spawn(move || {
-            let answer = match asking.command(&picture, &words.0, words.1) {
+            let found = match &question {
+                Question::Object {
+                    kind,
+                    name,
+                    is_described,
+                } => object::text(&asking.place, &picture.snapshot, kind, name, *is_described),
+                Question::Events { kind, name, width } => {
+                    object::events(&asking.place, &picture.snapshot, kind, name, usize::from(*width))
+                }
+                _ => asking.command(&picture, &words.0, words.1),
+            };
+            let answer = match found {
                 Ok(text) => Answer::Text(text),
                 Err(error) => Answer::Failed(format!("{error:#}")),
             };

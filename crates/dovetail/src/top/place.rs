@@ -43,6 +43,7 @@ pub(super) fn flags(source: &SourceArgs) -> Flags {
     };
     add("catalogue", source.catalogue.clone());
     add("region", source.region.clone());
+    add("prices", source.prices.as_ref().map(text));
     add("commitments", source.commitments.as_ref().map(text));
     add("at", source.place.at.map(|at| at.to_string()));
     Flags {

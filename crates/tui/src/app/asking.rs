@@ -63,12 +63,25 @@ impl App {
                 _ => Vec::new(),
             };
         };
-        let title = format!("{} {}", kind.to_lowercase(), name);
+        let form = if is_described { "" } else { ", yaml" };
+        let title = format!("{} {name}{form}", kind.to_lowercase());
         let question = Question::Object {
             kind,
             name,
             is_described,
         };
+        self.show_other(title, question, now_ms)
+    }
+
+    /// Another text about an object. Between its forms one turns to and fro, and one step leads back from all of them.
+    fn show_other(&mut self, title: String, question: Question, now_ms: u64) -> Vec<Effect> {
+        if let Screen::Text {
+            question: Question::Object { .. } | Question::Events { .. },
+            ..
+        } = self.screen()
+        {
+            self.screens.pop();
+        }
         self.show_text(title, question, now_ms)
     }
 
@@ -78,27 +91,24 @@ impl App {
             Screen::Nodes | Screen::Plan | Screen::Node(_) => ("Node", self.node_here()?.node.name.clone()),
             Screen::Pending => ("Pod", self.pending.1.name.clone()),
             Screen::Pools | Screen::Cost => ("NodePool", self.pools.name.clone()),
-            Screen::Timeline | Screen::Text { .. } => return None,
+            Screen::Text { question, .. } => question.object()?,
+            Screen::Timeline => return None,
         };
         Some(named).filter(|(_, name)| !name.is_empty())
     }
 
-    /// Decisions as CSV. Events are in no snapshot; where they are, a command to type shows.
+    /// Decisions as CSV; of everything else what was said about it.
     pub(super) fn events_here(&mut self, now_ms: u64) -> Vec<Effect> {
         if *self.screen() == Screen::Timeline {
             let since = format!("{}s", self.timeline.span_s + self.timeline.back_s);
             let words = ["decisions", "export", "--since", &since, "-o", "csv"];
             return self.run(&words.map(str::to_owned), now_ms);
         }
-        let Some((_, name)) = self.named_here() else {
+        let Some((kind, name)) = self.named_here() else {
             return Vec::new();
         };
-        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-        self.say(
-            "events are in no snapshot; the command that lists them is copied",
-            now_ms,
-        );
-        let command = format!("kubectl get events -A --field-selector involvedObject.name={name}");
-        vec![Effect::Copy(command)]
+        let title = format!("{} {name}, events", kind.to_lowercase());
+        let width = self.text_width();
+        self.show_other(title, Question::Events { kind, name, width }, now_ms)
     }
 }

@@ -1,6 +1,6 @@
 //! What keys and the mouse do, screen by screen.
 
-use super::{App, Asked, Effect, Key, Mouse, Overlay, Press, Screen, Unit};
+use super::{App, Asked, Effect, Key, Mouse, Narrowed, Overlay, Press, Screen, Unit};
 use crate::{
     answer::{Answer, Question},
     choice::SortKey,
@@ -220,15 +220,20 @@ impl App {
             Key::Left => timeline.back_s += timeline.span_s / 4,
             Key::Right => timeline.back_s = (timeline.back_s - timeline.span_s / 4).max(0),
             Key::Char('n') => return self.this_node_only(now_ms),
-            Key::Char('f') => {
-                timeline.acted = match timeline.acted {
-                    None => Some(true),
-                    Some(true) => Some(false),
-                    Some(false) => None,
-                };
-            }
+            Key::Char('f') => return self.narrow(),
             _ => return,
         }
+        self.relist_decisions();
+    }
+
+    /// Only what was done, only what was not, what has the reason or the pool of the one under the cursor, all again.
+    fn narrow(&mut self) {
+        if self.timeline.narrowed == Narrowed::All {
+            let here = self.decision_here();
+            self.timeline.like = here.map(|record| (record.reason.clone(), record.pool.clone()));
+        }
+        let timeline = &mut self.timeline;
+        timeline.narrowed = timeline.narrowed.following(timeline.like.as_ref());
         self.relist_decisions();
     }
 

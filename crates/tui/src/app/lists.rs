@@ -59,7 +59,7 @@ impl App {
             let (age, word) = (age(record), record.word());
             age >= timeline.back_s
                 && age <= timeline.back_s + timeline.span_s
-                && timeline.acted.is_none_or(|acted| record.is_acted() == acted)
+                && timeline.narrowed.takes(record)
                 && filter.takes_text(&[
                     word,
                     &record.reason,

@@ -18,9 +18,8 @@ use crate::{
     theme::Role,
 };
 
-const KEYS: &str =
-    "esc back   j/k pod   enter pod   w why   x what-if   y yaml   c copy the change   [ ] other node   ? help";
-const NARROW_KEYS: &str = "esc back  j/k pod  w why  x what-if  c copy  [ ] other node  ? help";
+const KEYS: &str = "esc back  j/k pod  enter why pod  w why  x what-if  y yaml  d describe  e events  c copy the change  [ ] node  ? help";
+const NARROW_KEYS: &str = "esc back  j/k pod  w why  x what-if  y yaml  e events  c copy  [ ] node  ? help";
 /// Columns of the pods where there is something beside them.
 const HALF: u16 = 50;
 /// Decisions that are listed.

@@ -27,7 +27,7 @@ fn centred(area: Rect, height: u16) -> Rect {
     )
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "j k ↑ ↓ pgup pgdn g G  move       enter  open          esc  back",
     "1 nodes 2 pools 3 plan p pending t timeline 6 cost     tab  next screen",
     "w  why, full text      x  what if removed    space  mark for x",
@@ -36,11 +36,12 @@ const KEYS: [&str; 17] = [
     "s  sort next|$|cpu|mem|age|name   S  reverse    C M A N P  by column",
     "b  group by pool, zone, type, none      $  hour, day, month",
     "r  other resource in the second bar     z  freeze the screen",
-    "c  copy what is here, or the change it takes     y  yaml    d  describe",
+    "c  copy what is here, or its change     y  yaml   d  describe   e  events",
     ":  go (nodes pools moves pending timeline money) or ask (status why plan",
     "   whatif cost budgets drift lint doctor); :sort LABEL=dsc",
     "in a node  [ ] other node     pending  a all pools, f what-if with the fix",
-    "in time  ← → move, + - zoom, f only acted, n this node only, e csv",
+    "in time  ← → move, + - zoom, n this node only, e csv",
+    "   f only acted, only refused, this reason, this pool, all",
     "T  theme: default, colour-blind, high-contrast, mono      q ctrl-c  quit",
     "NEXT: a move · held by pod, PDB, policy, budget · waits until · draining",
     "bars are requests over allocatable; full is good (blue), empty is orange",

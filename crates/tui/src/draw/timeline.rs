@@ -11,13 +11,14 @@ use super::{
     title,
 };
 use crate::{
-    app::App,
+    app::{App, Narrowed},
     canvas::{Canvas, Line},
     figure,
     theme::Role,
 };
 
-const KEYS: &str = "esc back   j/k decision   enter why   f acted, refused, all   n this node only   e csv   arrows, +/- time   ? help";
+const KEYS: &str =
+    "esc back   j/k decision   enter why   f acted, refused, reason, pool   n this node   e csv   +/- time   ? help";
 const NARROW_KEYS: &str = "esc back  j/k  enter why  f acted  n this node  +/- zoom  e csv  ? help";
 /// Pools that have a lane.
 const LANES: usize = 6;
@@ -117,10 +118,12 @@ fn summary(app: &App, is_wide: bool) -> Line {
     }
     line.add(
         Role::Plain,
-        match timeline.acted {
-            None => "",
-            Some(true) => "; only acted",
-            Some(false) => "; only refused",
+        match &timeline.narrowed {
+            Narrowed::All => String::new(),
+            Narrowed::Acted => "; only acted".to_owned(),
+            Narrowed::Refused => "; only refused".to_owned(),
+            Narrowed::Reason(reason) => format!("; only {reason}"),
+            Narrowed::Pool(pool) => format!("; only pool {pool}"),
         },
     );
     if !app.filters[2].is_empty() {

@@ -76,6 +76,19 @@ fn decisions() -> Vec<Record> {
     records
 }
 
+/// An object as the program writes it; short enough to be read here.
+fn written(question: &Question) -> Option<String> {
+    let text = match question {
+        Question::Object {
+            is_described: false, ..
+        } => include_str!("node.yaml"),
+        Question::Object { is_described: true, .. } => include_str!("node-described.txt"),
+        Question::Events { .. } => include_str!("node-events.txt"),
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 /// Somebody in front of a screen. Questions are answered at once.
 pub(crate) struct Person {
     pub(crate) app: App,
@@ -150,6 +163,9 @@ impl Person {
         self.asked.push(question.clone());
         let picture = picture(1, &self.choices);
         let answer = answered(&picture, &question, 1).unwrap_or_else(|| {
+            if let Some(text) = written(&question) {
+                return Answer::Text(text);
+            }
             let words = match &question {
                 Question::Why { object, .. } => object.join(" "),
                 Question::Command { words, .. } => words.join(" "),

@@ -8,7 +8,7 @@ use tui::{Depth, Look, Place};
 use super::fixture::Person;
 
 /// Screens, and the keys that lead to them from the list of nodes.
-const SCREENS: [(&str, &str); 9] = [
+const SCREENS: [(&str, &str); 16] = [
     ("nodes", ""),
     ("grouped", "b"),
     ("node", "/2-84<enter><enter>"),
@@ -18,6 +18,13 @@ const SCREENS: [(&str, &str); 9] = [
     ("help", "?"),
     ("pools", "2"),
     ("plan", "3"),
+    ("yaml", "/2-84<enter>y"),
+    ("describe", "/2-84<enter>yd"),
+    ("events", "/2-84<enter><enter>e"),
+    ("this-node", "tjjjjn"),
+    ("this-reason", "tfff"),
+    ("all-pools", "p/checkout<enter>a"),
+    ("with-the-fix", "p/checkout<enter>f"),
 ];
 
 #[allow(clippy::disallowed_methods, reason = "how the screens are asked for")]

@@ -223,7 +223,7 @@ fn decisions_can_be_zoomed_moved_and_filtered() {
     assert!(shown(&mut person).contains("1h until 15m ago"));
     person.press("<right>-f");
     assert!(shown(&mut person).contains("only acted"));
-    person.press("ff/interrupted<enter>");
+    person.press("ffff/interrupted<enter>");
     assert!(shown(&mut person).contains(": 1, 1 acted"));
     person.press("<enter>");
     assert!(matches!(person.asked.last(), Some(Question::Why { object, .. }) if object.len() == 1));
@@ -252,12 +252,43 @@ fn the_object_under_the_cursor_is_shown_as_yaml_or_described() {
     assert!(
         matches!(person.asked.last(), Some(Question::Object { kind: "Pod", name, .. }) if name.contains("checkout"))
     );
-    person.press("<esc>e");
-    assert!(
-        matches!(&person.done[..], [Effect::Copy(text)] if text.contains("involvedObject.name=checkout")),
-        "{:?}",
-        person.done
-    );
+    person.press("e");
+    let Some(Question::Events { kind: "Pod", name, .. }) = person.asked.last() else {
+        panic!("{:?}", person.asked)
+    };
+    assert!(name.contains("checkout"), "{name}");
+    person.press("<esc>");
+    assert_eq!(*person.app.screen(), Screen::Pending, "one step leads back from both");
+}
+
+#[test]
+fn a_text_about_an_object_leads_to_its_other_forms() {
+    let mut person = Person::new();
+    person.press("/2-84<enter><enter><enter>y");
+    let Some(Question::Object { kind: "Pod", name, .. }) = person.asked.last() else {
+        panic!("{:?}", person.asked)
+    };
+    assert!(name.contains('/'), "the pod that `enter` asked about: {name}");
+    person.press("d<esc>");
+    assert!(matches!(person.app.screen(), Screen::Text { title, .. } if title.starts_with("why pod ")));
+    person.press("<esc>");
+    assert_eq!(*person.app.screen(), node("ip-10-0-2-84"));
+}
+
+#[test]
+fn decisions_are_narrowed_to_what_was_done_to_a_reason_and_to_a_pool() {
+    let mut person = Person::new().sized(120, 40);
+    person.press("t");
+    let said = |person: &mut Person| {
+        person.press("f");
+        let line = person.line("decisions, ");
+        let only = line.split("; only ").nth(1).unwrap_or_default();
+        only.split("  ").next().unwrap_or_default().to_owned()
+    };
+    let turns: Vec<String> = (0..5).map(|_| said(&mut person)).collect();
+    assert_eq!(turns[..2], ["acted", "refused"]);
+    assert!(!turns[2].is_empty() && turns[3].starts_with("pool "), "{turns:?}");
+    assert_eq!(turns[4], "", "all again");
 }
 
 #[test]
