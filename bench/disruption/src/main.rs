@@ -14,6 +14,10 @@ use disruption_bench::{
 use model::price::Price;
 use packing::Packing;
 
+/// As the product has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Our decisions on which nodes go, beside upstream's.
 #[derive(Parser)]
 struct Cli {

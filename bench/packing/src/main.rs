@@ -20,6 +20,10 @@ use packing_bench::verdict::Verdict;
 use workloads::Shape;
 use workloads::diverse::Types;
 
+/// As the product has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Our planner beside upstream's.
 #[derive(Parser)]
 struct Cli {

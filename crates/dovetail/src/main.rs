@@ -45,6 +45,11 @@ use clap::{CommandFactory, Parser};
 
 use crate::answer::Answer;
 
+/// Plans, dumps and conversations are many small objects for a short time, which is what it is good at
+/// (docs/decisions/0020-allocator.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A node autoscaler for Kubernetes that speaks Karpenter's API.
 #[derive(Debug, Parser)]
 #[command(name = "dovetail", version, propagate_version = true, arg_required_else_help = true)]
