@@ -53,11 +53,12 @@ impl BitSet {
 
     /// The numbers from small to large.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..).step_by(64).zip(self.words()).flat_map(|(start, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| start + bit)
-        })
+        let some = |rest: u64| (rest != 0).then_some(rest);
+        let of_word = move |(start, word): (u32, u64)| {
+            let rests = std::iter::successors(some(word), move |rest| some(rest & (rest - 1)));
+            rests.map(move |rest| start + rest.trailing_zeros())
+        };
+        (0..).step_by(64).zip(self.words()).flat_map(of_word)
     }
 
     /// The numbers in either set.

@@ -9,7 +9,7 @@ mod offering;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 pub use choice::{MinValuesUnmet, by_price, needed_for_min_values};
 pub use offering::{Offering, worst_launch_price};
@@ -62,9 +62,9 @@ impl Overhead {
     }
 
     /// All of it of one resource.
-    pub fn amount(&self, name: &str) -> Quantity {
+    fn amount(&self, name: &ResourceName) -> Quantity {
         let parts = [&self.kube_reserved, &self.system_reserved, &self.eviction_threshold];
-        let named = parts.into_iter().filter_map(|part| part.get(name));
+        let named = parts.into_iter().filter_map(|part| part.get_named(name));
         named.reduce(|sum, part| sum + part).unwrap_or(Quantity::ZERO)
     }
 }
@@ -132,11 +132,15 @@ impl InstanceType {
     }
 
     fn allocatable_with(&self, capacity: &ResourceList, overhead: Option<&Overhead>) -> ResourceList {
-        let capacity = self.capacity.overlaid_with(capacity);
+        let capacity = if capacity.is_empty() {
+            Cow::Borrowed(&self.capacity)
+        } else {
+            Cow::Owned(self.capacity.overlaid_with(capacity))
+        };
         let overhead = overhead.map_or_else(ResourceList::default, Overhead::total);
         let kept = |name: &ResourceName| {
-            let named = overhead.get(name.as_str());
-            named.unwrap_or_else(|| self.overhead.amount(name.as_str()))
+            let named = overhead.get_named(name);
+            named.unwrap_or_else(|| self.overhead.amount(name))
         };
         let mut allocatable = capacity.map(|name, has| has - kept(name));
         // Pages set aside are memory no other pod can use.

@@ -5,6 +5,7 @@
 //! taken to overlap whatever they exclude, and a concrete set forgets its bounds once they were applied.
 //! Values are bits of the key's [`Vocabulary`]; requirements are only comparable within one vocabulary.
 
+mod alike;
 mod bounds;
 mod compatibility;
 mod operator;
@@ -17,6 +18,7 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
+pub use alike::AlikeReader;
 pub use compatibility::{Conflict, Incompatible, UndefinedLabels};
 pub use operator::{Operator, UnknownOperator};
 pub use set::Requirements;

@@ -62,6 +62,8 @@ pub struct PoolFunnel {
     pub stages: Vec<Stage>,
     /// The first stage that leaves nothing.
     pub blocking: Option<usize>,
+    /// Its nodes lack a label that the pod asks for and another NodePool has: that one is meant.
+    pub is_beside: bool,
 }
 
 impl PoolFunnel {

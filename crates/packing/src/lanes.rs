@@ -45,15 +45,14 @@ impl Lanes {
 
     /// What is asked for, rounded up.
     pub(crate) fn asked(&self, list: &ResourceList) -> Vec<i64> {
-        self.names
-            .iter()
-            .map(|name| asked(name, list.amount(name.as_str())))
-            .collect()
+        let amount = |name| list.get_named(name).unwrap_or(Quantity::ZERO);
+        self.names.iter().map(|name| asked(name, amount(name))).collect()
     }
 
     /// What is offered, rounded down, at the end of a table.
     pub(crate) fn offered_into(&self, list: &ResourceList, row: &mut Vec<i64>) {
-        row.extend(self.names.iter().map(|name| offered(name, list.amount(name.as_str()))));
+        let amount = |name| list.get_named(name).unwrap_or(Quantity::ZERO);
+        row.extend(self.names.iter().map(|name| offered(name, amount(name))));
     }
 }
 

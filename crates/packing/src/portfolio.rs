@@ -135,9 +135,16 @@ struct Race<'p> {
     report: Report,
     /// The lower bound for the pods that upstream's plan places, once it is known.
     bound: Option<Price>,
+    /// The bound again, found by another thread before its turn: the first way to buy is judged without it.
+    bound_ahead: Option<Price>,
+    /// Upstream's plan rehearsed ahead of the question whether another one may win.
+    ahead: Option<Rehearsed>,
     /// What the first search found pods of each class worth.
     worth: (Vec<ClassKey>, Vec<Vec<f64>>),
 }
+
+/// A plan with its steering settled, what it comes to, and the steps that took.
+type Rehearsed = (Plan, Option<Realised>, u64);
 
 /// What came of one trial.
 struct Attempt {
@@ -177,6 +184,8 @@ impl<'p> Race<'p> {
             },
             plans: vec![(0, faithful)],
             bound: None,
+            bound_ahead: None,
+            ahead: None,
             worth: Default::default(),
             problem,
         }
@@ -201,7 +210,7 @@ impl<'p> Race<'p> {
             let wanted: Vec<&Trial> = trials
                 .by_ref()
                 .filter(|trial| self.is_wanted(trial))
-                .take(self.rehearsals.len())
+                .take(self.at_once())
                 .collect();
             if wanted.is_empty() {
                 break;
@@ -215,6 +224,17 @@ impl<'p> Race<'p> {
             }
         }
         self.share_limits(&claims);
+    }
+
+    /// How many ways are tried at once. In the first round a thread is kept for the bound and for upstream's own plan, which
+    /// most races need, where a second way is often tried for nothing.
+    fn at_once(&self) -> usize {
+        let threads = self.rehearsals.len();
+        if self.bound.is_none() {
+            (threads - 1).max(1)
+        } else {
+            threads
+        }
     }
 
     /// How many claims of each template would be needed if there were no limits; asked only where they keep pods out.
@@ -259,9 +279,12 @@ impl<'p> Race<'p> {
     ) -> Vec<Attempt> {
         let mut rehearsals = std::mem::take(&mut self.rehearsals);
         let (race, found) = (&*self, OnceLock::new());
-        let (first, rest) = rehearsals.split_at_mut(1);
-        let is_alone = rest.is_empty();
-        let (attempts, bound) = std::thread::scope(|scope| {
+        let needs_bound = race.bound.is_none() && rehearsals.len() > 1;
+        let (used, spare) = rehearsals.split_at_mut(trials.len());
+        let (first, rest) = used.split_at_mut(1);
+        let (attempts, bound, ahead) = std::thread::scope(|scope| {
+            let spare = spare.first_mut().filter(|_| needs_bound);
+            let ahead = spare.map(|rehearsal| scope.spawn(|| race.rehearsed_upstream(rehearsal)));
             let search = |trial: &Trial| portfolio_on(ground, &trial.settings());
             let others: Vec<_> = trials[1..]
                 .iter()
@@ -274,14 +297,14 @@ impl<'p> Race<'p> {
                 })
                 .collect();
             let found = found.get_or_init(|| search(trials[0]));
-            let needs_bound = race.bound.is_none() && !is_alone;
             let bound = needs_bound.then(|| scope.spawn(|| race.lower_bound(&picture.keys, &found.values)));
             let filled = ready.unwrap_or_else(|| with_nodes_filled(race.problem));
             let own = race.attempt(trials[0], found, picture, filled, &mut first[0]);
             let attempts = std::iter::once(own).chain(others.into_iter().map(joined));
-            (attempts.collect(), bound.map(joined))
+            (attempts.collect(), bound.map(joined), ahead.map(joined))
         });
-        self.bound = self.bound.or(bound);
+        self.bound_ahead = self.bound_ahead.or(bound);
+        self.ahead = self.ahead.take().or(ahead);
         self.rehearsals = rehearsals;
         attempts
     }
@@ -337,7 +360,8 @@ impl<'p> Race<'p> {
     /// Lets an attempt into the race.
     fn judge(&mut self, attempt: Attempt, picture: &Picture) {
         if self.bound.is_none() {
-            self.bound = Some(self.lower_bound(&picture.keys, &attempt.values));
+            let ahead = self.bound_ahead;
+            self.bound = Some(ahead.unwrap_or_else(|| self.lower_bound(&picture.keys, &attempt.values)));
         }
         if self.worth.0.is_empty() && !self.hopeless.is_empty() {
             self.worth = (picture.keys.clone(), attempt.values.clone());
@@ -366,13 +390,20 @@ impl<'p> Race<'p> {
         if self.report.contenders[0].realised.is_some() {
             return;
         }
-        let (at, mut plan) = self.plans.swap_remove(0);
         let mut rehearsals = std::mem::take(&mut self.rehearsals);
-        let (realised, steps) = self.rehearsed(&mut plan, &mut rehearsals[0]);
+        let ahead = self.ahead.take();
+        let (plan, realised, steps) = ahead.unwrap_or_else(|| self.rehearsed_upstream(&mut rehearsals[0]));
         self.rehearsals = rehearsals;
         self.report.contenders[0].realised = realised;
         self.report.steps += steps;
-        self.plans.insert(0, (at, plan));
+        self.plans[0].1 = plan;
+    }
+
+    /// Upstream's plan, which is the first of all.
+    fn rehearsed_upstream(&self, rehearsal: &mut Rehearsal<'_>) -> Rehearsed {
+        let mut plan = self.plans[0].1.clone();
+        let (realised, steps) = self.rehearsed(&mut plan, rehearsal);
+        (plan, realised, steps)
     }
 
     /// What a plan comes to, and the steps that took; none when it binds its pods itself, or is too large to try.

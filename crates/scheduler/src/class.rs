@@ -3,13 +3,15 @@
 //! Replicas differ in name and age only, so what is computed for one holds for all. A class is everything the plugins read of a
 //! pod; what a part of it decides is kept by the cluster for all classes that share the part.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use model::{
     host_port::HostPort,
     object::{ContainerStatus, Labels, List, Pod, PodSpec, Text, TopologySpreadConstraint},
     snapshot::Snapshot,
 };
+
+use rustc_hash::FxHashMap;
 
 use crate::{
     amounts::{self, Dictionary},
@@ -65,7 +67,7 @@ impl ClassKey {
 }
 
 /// Classes by key; looked up only, never walked.
-pub(crate) type Index = HashMap<ClassKey, ClassId>;
+pub(crate) type Index = FxHashMap<ClassKey, ClassId>;
 
 /// Everything the plugins read of a pod.
 #[derive(Debug, Clone)]

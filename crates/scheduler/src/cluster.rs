@@ -8,12 +8,13 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use model::{
     object::{Pod, Text},
     snapshot::Snapshot,
 };
+use rustc_hash::FxHashMap;
 
 use self::{
     alone::{Alone, AloneKey},
@@ -80,9 +81,9 @@ pub struct Cluster {
     affinities: Vec<AffinityEntry>,
     constraints: Vec<ConstraintEntry>,
     /// Looked up only, never walked; so are the next two.
-    constraint_index: HashMap<ConstraintKey, usize>,
-    alone_index: HashMap<AloneKey, usize>,
-    shape_index: HashMap<ShapeKey, usize>,
+    constraint_index: FxHashMap<ConstraintKey, usize>,
+    alone_index: FxHashMap<AloneKey, usize>,
+    shape_index: FxHashMap<ShapeKey, usize>,
     alone: Vec<Alone>,
     shapes: Vec<Shape>,
     /// Nodes in the order they changed.
@@ -160,14 +161,14 @@ impl Cluster {
             keys: Vec::new(),
             nodes: Vec::new(),
             classes: Vec::new(),
-            index: HashMap::new(),
+            index: FxHashMap::default(),
             relations: Vec::new(),
             terms: Vec::new(),
             affinities: Vec::new(),
             constraints: Vec::new(),
-            constraint_index: HashMap::new(),
-            alone_index: HashMap::new(),
-            shape_index: HashMap::new(),
+            constraint_index: FxHashMap::default(),
+            alone_index: FxHashMap::default(),
+            shape_index: FxHashMap::default(),
             alone: Vec::new(),
             shapes: Vec::new(),
             changed: Vec::new(),

@@ -1,15 +1,16 @@
 //! Which domain is a node in? Label values are numbered per key, so that counts are vectors.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use model::object::Text;
+use rustc_hash::FxHashMap;
 
 /// A topology key and the domain of every node.
 #[derive(Debug, Clone)]
 pub(crate) struct TopologyKey {
     pub(crate) name: Text,
     /// Looked up only, never walked.
-    numbers: HashMap<Arc<str>, u32>,
+    numbers: FxHashMap<Arc<str>, u32>,
     of_node: Vec<Option<u32>>,
 }
 
@@ -17,7 +18,7 @@ impl TopologyKey {
     pub(crate) fn new(name: Text) -> Self {
         Self {
             name,
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
             of_node: Vec::new(),
         }
     }

@@ -138,6 +138,16 @@ impl Requirements {
         labels
     }
 
+    /// The same conditions but for those that `other` puts in their place, by position in the order of keys.
+    pub(super) fn with(&self, mut other: impl FnMut(usize, &Requirement) -> Option<Requirement>) -> Self {
+        let each = self.iter().enumerate();
+        Self {
+            sorted: each
+                .map(|(at, it)| other(at, it).unwrap_or_else(|| it.clone()))
+                .collect(),
+        }
+    }
+
     fn position(&self, key: KeyId) -> Result<usize, usize> {
         position(&self.sorted, key)
     }

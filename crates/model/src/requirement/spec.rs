@@ -5,7 +5,7 @@ use std::num::IntErrorKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Operator, Requirement};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{KeyId, Vocabulary};
 
 /// `NodeSelectorRequirementWithMinValues`: a key, an operator and its operands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,8 +61,14 @@ impl RequirementSpec {
 impl Requirement {
     /// The requirement a text means, its key and values normalised and entered in the vocabulary.
     pub fn from_spec(spec: &RequirementSpec, vocabulary: &mut Vocabulary) -> Self {
+        let key = vocabulary.intern_normalized(&spec.key);
+        Self::on(key, spec, vocabulary)
+    }
+
+    /// The same when the number of its key is known.
+    pub(super) fn on(key: KeyId, spec: &RequirementSpec, vocabulary: &mut Vocabulary) -> Self {
         let values = spec.values.iter().map(String::as_str);
-        Self::parse(&spec.key, spec.operator, values, vocabulary).with_min_values_of(spec)
+        Self::parse_on(key, spec.operator, values, vocabulary).with_min_values_of(spec)
     }
 
     /// The requirement that key, operator and operands mean. Operands that no operator of this kind takes are ignored,
@@ -74,6 +80,15 @@ impl Requirement {
         vocabulary: &mut Vocabulary,
     ) -> Self {
         let key = vocabulary.intern_normalized(key);
+        Self::parse_on(key, operator, values, vocabulary)
+    }
+
+    fn parse_on<'a>(
+        key: KeyId,
+        operator: Operator,
+        values: impl IntoIterator<Item = &'a str>,
+        vocabulary: &mut Vocabulary,
+    ) -> Self {
         let mut values = values.into_iter();
         let bound = |value: Option<&str>| value.map_or(0, integer);
         match operator {

@@ -28,6 +28,12 @@ impl ResourceList {
             .map(|(_, quantity)| *quantity)
     }
 
+    /// The same by a name that was read before: lists are short, and such names are compared quickly.
+    pub fn get_named(&self, name: &ResourceName) -> Option<Quantity> {
+        let mut entries = self.entries.iter();
+        entries.find(|(entry, _)| entry == name).map(|(_, quantity)| *quantity)
+    }
+
     /// The quantity of a resource; nothing when the list does not name it.
     pub fn amount(&self, name: &str) -> Quantity {
         self.get(name).unwrap_or(Quantity::ZERO)

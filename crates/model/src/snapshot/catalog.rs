@@ -11,7 +11,7 @@ use crate::{
     instance_type::{InstanceType, Offering, Overhead},
     object::{InstanceTypeName, List, Map, NodePoolName, ResourceSliceSpec, Text},
     price::Price,
-    requirement::{RequirementSpec, Requirements},
+    requirement::{AlikeReader, RequirementSpec, Requirements},
     resources::ResourceList,
     vocabulary::Vocabulary,
 };
@@ -34,6 +34,12 @@ impl Catalog {
     /// The type of a name.
     pub fn get(&self, name: &InstanceTypeName) -> Option<&Arc<CatalogType>> {
         self.instance_types.iter().find(|entry| entry.name == *name)
+    }
+
+    /// The type of a name as a pool's node class describes it.
+    pub fn get_of_pool(&self, pool: &NodePoolName, name: &InstanceTypeName) -> Option<&Arc<CatalogType>> {
+        let variants = self.node_pool_variants.get(pool);
+        variants.and_then(|own| named(own, name)).or_else(|| self.get(name))
     }
 
     /// The types a pool may use, as its node class describes them, in the catalogue's order.
@@ -89,7 +95,10 @@ impl CatalogType {
 /// Reads instance types. Most of their offerings differ in price only, so equal requirements are read once and shared.
 #[derive(Debug, Default)]
 pub struct TypeReader<'a> {
+    labels: AlikeReader<'a>,
     known: FxHashMap<&'a [RequirementSpec], Requirements>,
+    /// The offerings of the type before: types tend to be had in the same places.
+    last: Vec<(&'a [RequirementSpec], Requirements)>,
 }
 
 impl<'a> TypeReader<'a> {
@@ -98,11 +107,10 @@ impl<'a> TypeReader<'a> {
         let limit = |(driver, limit): &(Text, u32)| (driver.clone(), usize::try_from(*limit).unwrap_or(usize::MAX));
         InstanceType {
             name: entry.name.0.clone(),
-            requirements: Requirements::from_specs(&entry.requirements, vocabulary),
-            offerings: entry
-                .offerings
-                .iter()
-                .map(|offering| offering.offering(self.requirements(&offering.requirements, vocabulary)))
+            requirements: self.labels.read(&entry.requirements, vocabulary),
+            offerings: (0..)
+                .zip(&entry.offerings)
+                .map(|(at, offering)| offering.offering(self.requirements(at, &offering.requirements, vocabulary)))
                 .collect(),
             capacity: entry.capacity.clone(),
             overhead: entry.overhead.overhead(),
@@ -111,10 +119,20 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    fn requirements(&mut self, specs: &'a [RequirementSpec], vocabulary: &mut Vocabulary) -> Requirements {
+    /// The requirements of the offering at a position.
+    fn requirements(&mut self, at: usize, specs: &'a [RequirementSpec], vocabulary: &mut Vocabulary) -> Requirements {
+        if let Some((_, known)) = self.last.get(at).filter(|(last, _)| *last == specs) {
+            return known.clone();
+        }
         let read = self.known.entry(specs);
-        read.or_insert_with(|| Requirements::from_specs(specs, vocabulary))
-            .clone()
+        let read = read
+            .or_insert_with(|| Requirements::from_specs(specs, vocabulary))
+            .clone();
+        match self.last.get_mut(at) {
+            Some(last) => *last = (specs, read.clone()),
+            None => self.last.push((specs, read.clone())),
+        }
+        read
     }
 }
 

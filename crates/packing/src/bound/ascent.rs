@@ -158,9 +158,10 @@ impl<'a> Climb<'a> {
                 *price *= scale;
             }
             for open in &node.open {
-                let value = scale * self.values[open.need].max(self.costs[open.shape]);
-                if value < mended[open.need].0 {
-                    mended[open.need] = (value, at);
+                let need = open.need as usize;
+                let value = scale * self.values[need].max(self.costs[open.shape as usize]);
+                if value < mended[need].0 {
+                    mended[need] = (value, at);
                 }
             }
         }

@@ -67,14 +67,11 @@ fn most(market: &Market, node: &Node, values: &[i128], prices: &Prices) -> i128 
     };
     let costs: Vec<i128> = market.requests.iter().map(|requests| cost(&requests.0)).collect();
     let mut worth = cost(&node.allocatable.0.map(|amount| amount.max(0)));
-    for run in node.open.chunk_by(|a, b| a.group == b.group) {
-        let extra = |open: &Open| (values[open.need] * FINE - costs[open.shape]).max(0);
+    for (run, group) in node.runs() {
+        let extra = |open: &Open| (values[open.need as usize] * FINE - costs[open.shape as usize]).max(0);
         let each: i128 = run.iter().map(|open| i128::from(open.most) * extra(open)).sum();
         let largest = run.iter().map(extra).max().unwrap_or(0);
-        let shared = run
-            .first()
-            .and_then(|open| open.group)
-            .map(|group| largest * i128::from(market.group_max[group]));
+        let shared = group.map(|group| largest * i128::from(market.group_max[group]));
         worth += shared.map_or(each, |shared| shared.min(each));
     }
     worth

@@ -25,6 +25,10 @@ pub(super) struct Market {
     pub requests: Vec<Amounts>,
     /// The same, for the search.
     pub shapes: Vec<Prices>,
+    /// The same by resource, shape by shape.
+    columns: [Vec<f64>; WIDTH],
+    /// Resources beyond these nobody asks for.
+    lanes: usize,
 }
 
 /// A node and who may use it.
@@ -36,6 +40,8 @@ pub(super) struct Node {
     pub price: u64,
     /// Needs with the most pods of each that go on one node; those of a group are neighbours.
     pub open: Vec<Open>,
+    /// Where in `open` the needs of each group end, and the group; one run for all that have none.
+    runs: Vec<(u32, Option<u32>)>,
     /// The room again, for the search.
     pub room: Prices,
 }
@@ -44,13 +50,19 @@ pub(super) struct Node {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     /// Its position.
-    pub need: usize,
+    pub need: u32,
     /// Its shape.
-    pub shape: usize,
+    pub shape: u32,
     /// How many pods of it go on one node.
     pub most: u32,
-    /// The group it shares a limit in.
-    pub group: Option<usize>,
+}
+
+impl Open {
+    /// What a pod of the need is worth beyond the price of what it uses.
+    #[inline]
+    fn extra(&self, values: &[f64], costs: &Costs) -> f64 {
+        values[self.need as usize] - costs[self.shape as usize]
+    }
 }
 
 /// What a pod of each shape costs by some prices.
@@ -84,12 +96,18 @@ impl Market {
         let rooms = rooms
             .into_iter()
             .map(|((kinds, free), count)| (Node::new(needs, &shapes, &kinds, free, 0), count));
+        let shapes_of_search: Vec<Prices> = shapes.requests.iter().map(as_weights).collect();
+        let column = |lane: usize| shapes_of_search.iter().map(|weights| weights[lane]).collect::<Vec<_>>();
+        let columns: [Vec<f64>; WIDTH] = std::array::from_fn(column);
+        let is_asked = |lane: &usize| columns[*lane].iter().any(|weight| *weight != 0.0);
         Self {
+            lanes: (0..WIDTH).rev().find(is_asked).map_or(0, |last| last + 1),
+            columns,
             offers,
             searched,
             rooms: rooms.filter(|(node, _)| !node.open.is_empty()).collect(),
             group_max: problem.groups.iter().map(|group| group.max).collect(),
-            shapes: shapes.requests.iter().map(as_weights).collect(),
+            shapes: shapes_of_search,
             requests: shapes.requests,
         }
     }
@@ -97,7 +115,15 @@ impl Market {
     /// What a pod of each shape costs by these prices.
     pub(super) fn costs(&self, prices: &Prices, costs: &mut Costs) {
         costs.clear();
-        costs.extend(self.shapes.iter().map(|weights| dot(prices, weights)));
+        costs.resize(self.shapes.len(), 0.0);
+        // No price changes the cost of what nobody asks for, unless it is no number.
+        let is_finite = prices.iter().all(|price| price.is_finite());
+        let lanes = if is_finite { self.lanes } else { WIDTH };
+        for (price, column) in prices.iter().zip(&self.columns).take(lanes) {
+            for (cost, weight) in costs.iter_mut().zip(column) {
+                *cost += price * weight;
+            }
+        }
     }
 }
 
@@ -136,42 +162,58 @@ impl Node {
             }
         };
         let times: Vec<u32> = shapes.requests.iter().map(times).collect();
-        let open = shapes.needs.iter().filter_map(|&(need, shape, group, most)| {
+        let (mut open, mut runs) = (Vec::new(), Vec::<(u32, Option<u32>)>::new());
+        for &(need, shape, group, most) in &shapes.needs {
             let most = most.min(times[shape]);
             let is_reached = u32::try_from(needs[need].reach).is_ok_and(|reach| reaches.contains(reach));
-            (most > 0 && is_reached).then_some(Open {
-                need,
-                shape,
+            if most == 0 || !is_reached {
+                continue;
+            }
+            open.push(Open {
+                need: need as u32,
+                shape: shape as u32,
                 most,
-                group,
-            })
-        });
-        let open = open.collect();
+            });
+            let (end, group) = (open.len() as u32, group.map(|group| group as u32));
+            match runs.last_mut().filter(|(_, of)| *of == group) {
+                Some((known, _)) => *known = end,
+                None => runs.push((end, group)),
+            }
+        }
         Self {
             allocatable,
             price,
             open,
+            runs,
             room: as_weights(&allocatable),
         }
     }
 
     /// The most the node can hold at these values by these prices, by which pods cost so much.
     pub(super) fn worth(&self, market: &Market, values: &[f64], prices: &Prices, costs: &Costs) -> f64 {
-        let gains = self.runs().map(|run| Gain::of(market, run, values, costs).value);
+        let gains = self
+            .runs()
+            .map(|(run, group)| Gain::of(market, run, group, values, costs).value);
         dot(prices, &self.room) + gains.sum::<f64>()
     }
 
     /// How that changes with the prices.
     pub(super) fn slope(&self, market: &Market, values: &[f64], costs: &Costs) -> Prices {
         let mut slope = self.room;
-        for run in self.runs() {
-            Gain::of(market, run, values, costs).bend(market, run, values, costs, &mut slope);
+        for (run, group) in self.runs() {
+            Gain::of(market, run, group, values, costs).bend(market, run, values, costs, &mut slope);
         }
         slope
     }
 
-    fn runs(&self) -> impl Iterator<Item = &[Open]> {
-        self.open.chunk_by(|a, b| a.group == b.group)
+    /// The needs that share a limit with each other, and the group whose it is.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&[Open], Option<usize>)> {
+        let mut from = 0;
+        self.runs.iter().map(move |(end, group)| {
+            let run = &self.open[from..*end as usize];
+            from = *end as usize;
+            (run, group.map(|group| group as usize))
+        })
     }
 }
 
@@ -183,21 +225,21 @@ struct Gain {
 }
 
 impl Gain {
-    fn of(market: &Market, run: &[Open], values: &[f64], costs: &Costs) -> Self {
-        let (mut each, mut best) = (0.0, (0.0, 0));
+    fn of(market: &Market, run: &[Open], group: Option<usize>, values: &[f64], costs: &Costs) -> Self {
+        let mut each = 0.0;
         for open in run {
-            let extra = values[open.need] - costs[open.shape];
-            if extra > 0.0 {
-                each += f64::from(open.most) * extra;
-                best = if extra > best.0 { (extra, open.shape) } else { best };
-            }
+            let extra = open.extra(values, costs);
+            each += f64::from(open.most) * if extra > 0.0 { extra } else { 0.0 };
         }
-        let max = run
-            .first()
-            .and_then(|open| open.group)
-            .map(|group| f64::from(market.group_max[group]));
-        match max.filter(|max| max * best.0 < each) {
-            Some(max) => Self {
+        let limited = group.and_then(|group| {
+            let max = f64::from(market.group_max[group]);
+            let extra = |open: &Open| (open.extra(values, costs), open.shape as usize);
+            let best = run.iter().map(extra);
+            let best = best.fold((0.0, 0), |best, extra| if extra.0 > best.0 { extra } else { best });
+            (max * best.0 < each).then_some((best, max))
+        });
+        match limited {
+            Some((best, max)) => Self {
                 value: max * best.0,
                 limited: Some((best.1, max)),
             },
@@ -218,8 +260,8 @@ impl Gain {
         match self.limited {
             Some((shape, pods)) => take(shape, pods),
             None => {
-                for open in run.iter().filter(|open| values[open.need] - costs[open.shape] > 0.0) {
-                    take(open.shape, f64::from(open.most));
+                for open in run.iter().filter(|open| open.extra(values, costs) > 0.0) {
+                    take(open.shape as usize, f64::from(open.most));
                 }
             }
         }

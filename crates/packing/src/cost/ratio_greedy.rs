@@ -52,29 +52,25 @@ pub(crate) fn ratio_greedy(
     let values = biased(values, bias);
     let mut shop = Shop::new(space, &values, left);
     let mut bought = Vec::new();
-    while let Some(mut head) = shop.heap.pop() {
+    while let Some(mut turn) = shop.heap.pop() {
         budget.spend(1);
         if budget.is_used_up() {
             break;
         }
-        if !head
-            .filling
-            .as_ref()
-            .is_some_and(|filling| is_there(filling, &left.pods))
-        {
-            let fits = shop.refill(&mut head, left);
+        let filling = shop.entries[turn.entry].filling.as_ref();
+        if !filling.is_some_and(|filling| is_there(filling, &left.pods)) {
+            let value = shop.refill(turn.entry, left);
             budget.spend(shop.knapsack.steps());
-            if !fits {
-                continue;
-            }
-            if shop.heap.peek().is_some_and(|next| head.ratio > next.ratio * SLACK) {
-                shop.heap.push(head);
+            let Some(value) = value else { continue };
+            turn.ratio = as_score(shop.entries[turn.entry].listing.price) / value;
+            if shop.heap.peek().is_some_and(|next| turn.ratio > next.ratio * SLACK) {
+                shop.heap.push(turn);
                 continue;
             }
         }
-        if let Some(node) = shop.buy(&head, left) {
+        if let Some(node) = shop.buy(turn.entry, left) {
             bought.push(node);
-            shop.heap.push(head);
+            shop.heap.push(turn);
         }
     }
     bought
@@ -98,7 +94,8 @@ struct Shop<'a> {
     values: &'a [f64],
     lanes: Vec<Lane>,
     knapsack: Knapsack<'a>,
-    heap: BinaryHeap<Entry>,
+    entries: Vec<Entry>,
+    heap: BinaryHeap<Turn>,
 }
 
 impl<'a> Shop<'a> {
@@ -107,14 +104,29 @@ impl<'a> Shop<'a> {
             Lane::new(space, values, &left.pods, |kind| market.kinds.contains(position(kind)))
         };
         let lanes: Vec<Lane> = space.markets.iter().map(lane).collect();
-        let entries = space.markets.iter().enumerate().flat_map(|(market, it)| {
-            let lane = &lanes[market];
+        let (mut entries, mut turns) = (Vec::new(), Vec::new());
+        for (market, (it, lane)) in space.markets.iter().zip(&lanes).enumerate() {
             let most = lane.worth(space, values, &left.pods);
-            let searched = it.searched.iter().map(|&at| &it.offers[at]);
-            searched.filter_map(move |listing| Entry::hopeful(space, values, lane, most, market, listing))
-        });
-        let heap = entries.collect();
+            for &at in &it.searched {
+                let listing = it.offers[at];
+                let Some(ratio) = hopeful(space, values, lane, most, &listing) else {
+                    continue;
+                };
+                turns.push(Turn {
+                    ratio,
+                    offer: listing.offer,
+                    entry: entries.len(),
+                });
+                entries.push(Entry {
+                    market,
+                    listing,
+                    filling: None,
+                });
+            }
+        }
+        let heap = turns.into();
         Self {
+            entries,
             space,
             values,
             lanes,
@@ -123,20 +135,19 @@ impl<'a> Shop<'a> {
         }
     }
 
-    /// Looks at an offer again; false when nothing that is left fits it.
-    fn refill(&mut self, entry: &mut Entry, left: &Left) -> bool {
+    /// Looks at an offer again, and tells what a node of it may hold; none when nothing that is left fits it.
+    fn refill(&mut self, entry: usize, left: &Left) -> Option<f64> {
+        let entry = &mut self.entries[entry];
         let start = Start::empty(entry.listing.allocatable);
-        let filled = self
-            .knapsack
-            .fill(&self.lanes[entry.market], &start, self.values, &left.pods);
-        let Some((value, filling)) = filled else { return false };
-        entry.ratio = as_score(entry.listing.price) / value;
+        let lane = &self.lanes[entry.market];
+        let (value, filling) = self.knapsack.fill(lane, &start, self.values, &left.pods)?;
         entry.filling = Some(filling);
-        true
+        Some(value)
     }
 
     /// Buys as many nodes as pods and limits allow; none when limits allow none.
-    fn buy(&mut self, entry: &Entry, left: &mut Left) -> Option<Bought> {
+    fn buy(&mut self, entry: usize, left: &mut Left) -> Option<Bought> {
+        let entry = &self.entries[entry];
         let filling = entry.filling.as_ref()?;
         let offer = &self.space.problem.offers[entry.listing.offer];
         let by_pods = filling.iter().map(|(item, count)| left.pods[*item] / count).min()?;
@@ -167,71 +178,64 @@ impl<'a> Shop<'a> {
     }
 }
 
-/// An offer in the heap; the lowest ratio is the greatest.
+/// An offer, and the pods it was last found to hold.
 #[derive(Debug)]
 struct Entry {
-    ratio: f64,
     market: usize,
     listing: Listing,
     filling: Option<Filling>,
 }
 
-impl Entry {
-    /// An offer under a ratio it can at best have: no pod is worth more of a resource than the best one.
-    /// Nor can a node hold more than all pods there are.
-    fn hopeful(
-        space: &Space,
-        values: &[f64],
-        lane: &Lane,
-        most_of_all: f64,
-        market: usize,
-        listing: &Listing,
-    ) -> Option<Self> {
-        let scale = inverse(&listing.allocatable);
-        let mut most = [0.0_f64; WIDTH + 1];
-        for (shape, item) in lane.heads() {
-            let shape = &space.shapes[shape];
-            if !shape.requests.fits(&listing.allocatable) {
-                continue;
-            }
-            let shares: [f64; WIDTH] = std::array::from_fn(|r| shape.weights[r] * scale[r]);
-            let both = f64::midpoint(shares[0], shares[1]);
-            for (most, share) in most.iter_mut().zip(shares.into_iter().chain([both])) {
-                *most = most.max(if share > 0.0 {
-                    values[item] / share
-                } else {
-                    f64::INFINITY
-                });
-            }
+/// The ratio an offer can at best have: no pod is worth more of a resource than the best one. Nor can a node hold more
+/// than all pods there are.
+fn hopeful(space: &Space, values: &[f64], lane: &Lane, most_of_all: f64, listing: &Listing) -> Option<f64> {
+    let scale = inverse(&listing.allocatable);
+    let mut most = [0.0_f64; WIDTH + 1];
+    for (shape, item) in lane.heads() {
+        let shape = &space.shapes[shape];
+        if !shape.requests.fits(&listing.allocatable) {
+            continue;
         }
-        let value = most.into_iter().fold(most_of_all, f64::min);
-        let ratio = as_score(listing.price) / value;
-        (value > 0.0).then_some(Self {
-            ratio,
-            market,
-            listing: *listing,
-            filling: None,
-        })
+        let shares: [f64; WIDTH] = std::array::from_fn(|r| shape.weights[r] * scale[r]);
+        let both = f64::midpoint(shares[0], shares[1]);
+        for (most, share) in most.iter_mut().zip(shares.into_iter().chain([both])) {
+            *most = most.max(if share > 0.0 {
+                values[item] / share
+            } else {
+                f64::INFINITY
+            });
+        }
     }
+    let value = most.into_iter().fold(most_of_all, f64::min);
+    (value > 0.0).then(|| as_score(listing.price) / value)
 }
 
-impl PartialEq for Entry {
+/// An offer in the heap; the lowest ratio is the greatest.
+#[derive(Debug)]
+struct Turn {
+    ratio: f64,
+    offer: usize,
+    /// Position among the entries.
+    entry: usize,
+}
+
+impl PartialEq for Turn {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Entry {}
+impl Eq for Turn {}
 
-impl PartialOrd for Entry {
+impl PartialOrd for Turn {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl Ord for Turn {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_ratio = other.ratio.total_cmp(&self.ratio);
-        by_ratio.then_with(|| other.listing.offer.cmp(&self.listing.offer))
+        by_ratio.then_with(|| other.offer.cmp(&self.offer))
     }
 }

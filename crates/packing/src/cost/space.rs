@@ -21,8 +21,11 @@ pub(crate) struct Ground<'a> {
     pub shapes: Vec<Shape>,
     /// The shape of each item.
     pub shape_of: Vec<usize>,
-    /// Items that no group and no mark holds back.
-    pub is_free: Vec<bool>,
+    /// What can hold each item back on a node, as bits: another item may do so only if it has a bit in common. Many
+    /// groups share a bit, so having one in common says nothing yet.
+    pub bonds: Vec<u64>,
+    /// The bits of groups that no pod may be in.
+    pub closed: u64,
     /// Resources beyond these nobody asks for.
     pub lanes: usize,
 }
@@ -57,11 +60,11 @@ impl<'a> Ground<'a> {
     pub(crate) fn new(problem: &'a Problem) -> Self {
         let (items, kinds) = items(problem);
         let (shapes, shape_of) = shapes(&items);
-        let is_free = |item: &Item| item.groups.is_empty() && item.carries | item.repels == 0;
         let asked = |lane: &usize| shapes.iter().any(|shape| shape.requests.0[*lane] > 0);
         Self {
             problem,
-            is_free: items.iter().map(is_free).collect(),
+            bonds: items.iter().map(bonds).collect(),
+            closed: closed(problem),
             lanes: (0..WIDTH).rev().find(asked).map_or(0, |last| last + 1),
             items,
             kinds,
@@ -89,6 +92,22 @@ impl<'a> Space<'a> {
     pub(crate) fn counts(&self) -> Vec<u32> {
         self.items.iter().map(|item| item.count).collect()
     }
+}
+
+/// The marks and groups of an item.
+fn bonds(item: &Item) -> u64 {
+    let groups = item.groups.iter().map(|group| bond(*group));
+    groups.fold(item.carries | item.repels, |bonds, group| bonds | group)
+}
+
+fn closed(problem: &Problem) -> u64 {
+    let groups = problem.groups.iter().enumerate().filter(|(_, group)| group.max == 0);
+    groups.fold(0, |bonds, (at, _)| bonds | bond(at))
+}
+
+/// The bit of a group. Marks are numbered from the first bit on, so groups begin at the last.
+pub(crate) fn bond(group: usize) -> u64 {
+    1 << (63 - group % 64)
 }
 
 /// Items are sorted by requests, so equal ones are neighbours.

@@ -6,7 +6,7 @@
 use super::{
     item::{Item, Kind, position},
     market::Market,
-    problem::{Amounts, Problem},
+    problem::{Amounts, Problem, WIDTH},
     ratio_greedy::Bought,
     space::{Shape, Space, as_score, as_weights, inverse},
 };
@@ -32,25 +32,32 @@ fn share_of(market: &Market, shape: &Shape) -> f64 {
     let listings = market.that_may_hold(&shape.requests);
     let shares = listings
         .filter(|listing| shape.requests.fits(&listing.allocatable))
-        .map(|listing| as_score(listing.price) * largest_share(&shape.weights, &listing.allocatable));
+        .map(|listing| as_score(listing.price) * largest_share(&shape.weights, &inverse(&listing.allocatable)));
     shares.fold(f64::MAX, f64::min)
 }
 
-/// The cheapest share of an offer for such a pod; the largest number when there is none.
-pub(crate) fn cheapest_share(problem: &Problem, reach: usize, zone: Option<usize>, requests: &Amounts) -> f64 {
-    let kind = Kind { reach, zone };
+/// The cheapest shares of offers for a pod, zone by zone; the largest number where there is none.
+/// `scales` holds one over what each offer has.
+pub(crate) fn cheapest_shares(
+    problem: &Problem,
+    scales: &[[f64; WIDTH]],
+    reach: usize,
+    requests: &Amounts,
+) -> Vec<f64> {
+    let kind = Kind { reach, zone: None };
     let weights = as_weights(requests);
+    let mut cheapest = vec![f64::MAX; problem.zones];
     let offers = problem.offers.iter().enumerate();
     let open = offers.filter(|(at, offer)| requests.fits(&offer.allocatable) && kind.has_offer(problem, *at));
-    let shares = open.map(|(_, offer)| as_score(offer.price) * largest_share(&weights, &offer.allocatable));
-    shares.fold(f64::MAX, f64::min)
+    for (at, offer) in open {
+        let share = as_score(offer.price) * largest_share(&weights, &scales[at]);
+        cheapest[offer.zone] = cheapest[offer.zone].min(share);
+    }
+    cheapest
 }
 
-fn largest_share(weights: &[f64], allocatable: &Amounts) -> f64 {
-    let shares = weights
-        .iter()
-        .zip(inverse(allocatable))
-        .map(|(weight, inverse)| weight * inverse);
+fn largest_share(weights: &[f64; WIDTH], scale: &[f64; WIDTH]) -> f64 {
+    let shares = weights.iter().zip(scale).map(|(weight, scale)| weight * scale);
     shares.fold(0.0, f64::max)
 }
 

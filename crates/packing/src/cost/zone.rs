@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    problem::{Amounts, CPU, Problem, Zones},
-    value::cheapest_share,
+    problem::{Amounts, CPU, Problem, WIDTH, Zones},
+    space::inverse,
+    value::cheapest_shares,
 };
 
 /// Some pods of a class.
@@ -42,6 +43,12 @@ struct Dealer<'a> {
     load: Vec<i64>,
     /// Where classes that stay together go.
     together: BTreeMap<usize, Option<usize>>,
+    /// Their members.
+    members: BTreeMap<usize, Vec<usize>>,
+    /// The cheapest share of each zone, by who may use what, and what is asked for.
+    shares: BTreeMap<(usize, Amounts), Vec<f64>>,
+    /// One over what each offer has, once somebody asked.
+    scales: Vec<[f64; WIDTH]>,
 }
 
 impl<'a> Dealer<'a> {
@@ -51,8 +58,17 @@ impl<'a> Dealer<'a> {
                 .map(|z| placed.get(z).copied().unwrap_or(0))
                 .collect()
         };
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, class) in problem.classes.iter().enumerate() {
+            if let Zones::Together(number) = class.zones {
+                members.entry(number).or_default().push(at);
+            }
+        }
         Self {
             problem,
+            members,
+            shares: BTreeMap::new(),
+            scales: Vec::new(),
             zones: (0..problem.reaches.len())
                 .map(|reach| zones_of(problem, reach))
                 .collect(),
@@ -114,20 +130,23 @@ impl<'a> Dealer<'a> {
         if let Some(zone) = self.together.get(&number) {
             return *zone;
         }
-        let members: Vec<_> = self
-            .problem
-            .classes
-            .iter()
-            .filter(|c| c.zones == Zones::Together(number))
-            .collect();
         let mut demand: BTreeMap<(usize, Amounts), u32> = BTreeMap::new();
-        for class in members {
+        for class in self.members.get(&number).into_iter().flatten() {
+            let class = &self.problem.classes[*class];
             *demand.entry((class.reach, class.requests)).or_default() += class.count;
         }
+        if self.scales.is_empty() {
+            let offers = self.problem.offers.iter();
+            self.scales = offers.map(|offer| inverse(&offer.allocatable)).collect();
+        }
+        for look in demand.keys() {
+            let shares = self.shares.entry(*look);
+            shares.or_insert_with(|| cheapest_shares(self.problem, &self.scales, look.0, &look.1));
+        }
         let cost = |zone: usize| -> f64 {
-            let shares = demand.iter().map(|((reach, requests), count)| {
-                f64::from(*count) * cheapest_share(self.problem, *reach, Some(zone), requests)
-            });
+            let shares = demand
+                .iter()
+                .map(|(look, count)| f64::from(*count) * self.shares[look][zone]);
             shares.sum()
         };
         let costs = (0..self.problem.zones).map(|zone| (cost(zone), self.load[zone], zone));

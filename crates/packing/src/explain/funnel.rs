@@ -1,14 +1,15 @@
 //! How many instance types each condition of a NodePool leaves, before and after a pod comes along.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, sync::Arc};
 
 use model::{
     instance_type::{InstanceType, MinValuesUnmet, needed_for_min_values},
-    object::{InstanceTypeName, NodePool},
+    object::{NodePool, NodeSelectorRequirement, Pod},
     requirement::{Requirement, Requirements},
-    snapshot::MinValuesPolicy,
+    snapshot::{CatalogType, MinValuesPolicy, TypeReader},
     vocabulary::Vocabulary,
 };
+use rustc_hash::FxHashMap;
 
 use super::{
     PoolFunnel, Stage,
@@ -60,6 +61,7 @@ impl Walk {
     fn finish(self, pool: &NodePool) -> PoolFunnel {
         PoolFunnel {
             pool: pool.name(),
+            is_beside: false,
             blocking: self.stages.iter().position(|stage| stage.remaining == 0),
             stages: self.stages,
         }
@@ -72,21 +74,29 @@ pub(super) struct Funnels<'r, 'p> {
     pub(super) pod: u32,
     pub(super) refused: &'r Refused,
     vocabulary: Vocabulary,
-    pub(super) catalogue: BTreeMap<InstanceTypeName, Arc<InstanceType>>,
+    /// The types as they were read, whoever offers them.
+    pub(super) catalogue: FxHashMap<*const CatalogType, Arc<InstanceType>>,
 }
 
 impl<'r, 'p> Funnels<'r, 'p> {
     pub(super) fn new(run: &'r mut Run<'p>, pod: u32, refused: &'r Refused) -> Self {
         // The run knows all names already, so numbers stay the same.
         let mut vocabulary = run.problem.vocabulary.clone();
-        let types = run.problem.snapshot.catalog().instance_types.iter();
-        let types = types.map(|entry| (entry.name.clone(), Arc::new(entry.instance_type(&mut vocabulary))));
+        let catalog = run.problem.snapshot.catalog();
+        // Pools of one node class have the very same types: these are read once.
+        let variants = catalog.node_pool_variants.values().flatten();
+        let mut reader = TypeReader::default();
+        let mut catalogue = FxHashMap::default();
+        for entry in catalog.instance_types.iter().chain(variants) {
+            let read = || Arc::new(reader.read(entry, &mut vocabulary));
+            catalogue.entry(Arc::as_ptr(entry)).or_insert_with(read);
+        }
         Self {
-            catalogue: types.collect(),
-            vocabulary,
             run,
             pod,
             refused,
+            vocabulary,
+            catalogue,
         }
     }
 
@@ -94,7 +104,28 @@ impl<'r, 'p> Funnels<'r, 'p> {
     pub(super) fn all(mut self) -> Vec<PoolFunnel> {
         let mut pools: Vec<_> = self.run.problem.snapshot.objects().node_pools.iter().cloned().collect();
         pools.sort_by_key(|pool| Reverse((pool.spec.weight.unwrap_or(0), pool.metadata.name.clone())));
-        pools.iter().map(|pool| self.of_pool(pool)).collect()
+        let mut funnels: Vec<PoolFunnel> = pools.iter().map(|pool| self.of_pool(pool)).collect();
+        let wanted = wanted_labels(self.pod_object());
+        let meant = |(key, values): &&(&str, Vec<&str>)| pools.iter().any(|pool| defines(pool, key, values));
+        let meant: Vec<_> = wanted.iter().filter(meant).collect();
+        for (funnel, pool) in funnels.iter_mut().zip(&pools) {
+            let lacks = |(key, values): &&(&str, Vec<&str>)| self.lacks(pool, key, values);
+            funnel.is_beside = meant.iter().copied().any(|label| lacks(&label));
+        }
+        funnels
+    }
+
+    /// Whether no node of a NodePool can have one of these values of a label.
+    fn lacks(&self, pool: &NodePool, key: &str, values: &[&str]) -> bool {
+        if defines(pool, key, values) {
+            return false;
+        }
+        let mut named = pool.spec.template.spec.requirements.iter();
+        let is_fixed = pool.spec.template.metadata.labels.get(key).is_some()
+            || named.any(|it| *it.key == *key && *it.operator == *"In");
+        let vocabulary = &self.run.problem.vocabulary;
+        // What types and zones say is theirs to have; a label of the users' own has to be written.
+        is_fixed || !vocabulary.key(key).is_some_and(|key| vocabulary.is_well_known(key))
     }
 
     fn of_pool(&mut self, pool: &NodePool) -> PoolFunnel {
@@ -123,7 +154,7 @@ impl<'r, 'p> Funnels<'r, 'p> {
     fn offered(&self, pool: &NodePool) -> Walk {
         let name = pool.name();
         let names = self.run.problem.snapshot.catalog().of_pool(&name);
-        let types = names.filter_map(|entry| self.catalogue.get(&entry.name).cloned());
+        let types = names.filter_map(|entry| self.catalogue.get(&Arc::as_ptr(entry)).cloned());
         let mut walk = Walk {
             types: types.collect(),
             stages: Vec::new(),
@@ -186,6 +217,31 @@ impl<'r, 'p> Funnels<'r, 'p> {
             walk.gate(Constraint::MinValues(unmet), text, !is_strict);
         }
     }
+}
+
+/// The labels that a pod asks for by value, wherever it runs: its selector, and its affinity where that is one term.
+fn wanted_labels(pod: &Pod) -> Vec<(&str, Vec<&str>)> {
+    let selector = pod.spec.node_selector.iter();
+    let mut wanted: Vec<_> = selector.map(|(key, value)| (&**key, vec![&**value])).collect();
+    let affinity = pod.spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref());
+    let terms = affinity
+        .and_then(|it| it.required.as_ref())
+        .map(|it| &*it.node_selector_terms);
+    if let Some([only]) = terms {
+        let named = only.match_expressions.iter().filter(|it| *it.operator == *"In");
+        wanted.extend(named.map(|it| (&*it.key, it.values.iter().map(|value| &**value).collect())));
+    }
+    wanted
+}
+
+/// Whether a NodePool says that its nodes have one of these values of a label.
+fn defines(pool: &NodePool, key: &str, values: &[&str]) -> bool {
+    let template = &pool.spec.template;
+    let is_one = |value: &str| values.contains(&value);
+    let names = |it: &NodeSelectorRequirement| {
+        *it.key == *key && *it.operator == *"In" && it.values.iter().any(|value| is_one(value))
+    };
+    template.metadata.labels.get(key).is_some_and(|value| is_one(value)) || template.spec.requirements.iter().any(names)
 }
 
 /// The first label of which there are too few values.

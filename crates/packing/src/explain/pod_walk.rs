@@ -11,6 +11,7 @@ use model::{
     taint::check_tolerated,
     vocabulary::KeyId,
     volume::Volumes,
+    words,
 };
 
 use super::{
@@ -302,7 +303,8 @@ impl Funnels<'_, '_> {
                 continue;
             }
             let most = most.unwrap_or(Quantity::ZERO).max(Quantity::ZERO);
-            let text = format!("Pod requests {name} {asked}: beside daemons the types left have up to {most}");
+            let up_to = words::amount(most);
+            let text = format!("Pod requests {name} {asked}: beside daemons the types left have up to {up_to}");
             let resource = name.clone();
             walk.note(Constraint::Resource { resource, asked, most }, text, types.len());
         }

@@ -88,9 +88,25 @@ impl<'a> Search<'a> {
             RefusalKind::OptedOut | RefusalKind::Invalid => return Vec::new(),
         }
         let (base, funnels) = self.base(pod, pools);
+        // Where the pod's labels say which NodePool is meant, that one is helped; another one only if nothing else helps.
+        let (beside, meant): (Vec<_>, Vec<_>) = funnels.into_iter().partition(|funnel| funnel.is_beside);
+        let fixes = self.fixes_of(&base, &meant);
+        // What takes no part is to be made ready, which no change to an object does.
+        let is_out = |funnel: &PoolFunnel| {
+            let stage = funnel.blocking_stage();
+            stage.is_some_and(|stage| stage.constraint == Constraint::TakesNoPart)
+        };
+        if fixes.is_empty() && (meant.is_empty() || !meant.iter().all(is_out)) {
+            return self.fixes_of(&base, &beside);
+        }
+        fixes
+    }
+
+    /// Changes to what blocks these NodePools.
+    fn fixes_of(&mut self, base: &Scene, funnels: &[PoolFunnel]) -> Vec<Fix> {
         let mut candidates: Vec<_> = funnels
             .iter()
-            .flat_map(|funnel| self.candidates(&base, funnel))
+            .flat_map(|funnel| self.candidates(base, funnel))
             .collect();
         candidates.sort_by_key(|(candidate, funnel)| (candidate.weight, Reverse(funnel.progress())));
         let (mut fixes, mut attempts) = (Vec::new(), Vec::new());
@@ -102,7 +118,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             tried.push(candidate.change.clone());
-            fixes.extend(self.attempt(&[], &base, &candidate, &funnel, &mut attempts));
+            fixes.extend(self.attempt(&[], base, &candidate, &funnel, &mut attempts));
         }
         if fixes.is_empty() {
             fixes.extend(self.add_changes(attempts));

@@ -684,6 +684,71 @@ fn every_pool_has_its_own_funnel_and_the_one_that_got_furthest_is_helped_first()
 }
 
 #[test]
+fn a_pod_that_names_a_pools_label_is_helped_there_and_not_by_another_pool() {
+    let data = |more: Value| {
+        let mut spec = json!({ "template": { "metadata": { "labels": { "workload": "data" } } } });
+        for (key, value) in more.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        node_pool("data", json!({ "spec": spec }))
+    };
+    let wants = pod(json!({ "nodeSelector": { "workload": "data" }, "containers": asking("20") }));
+    let explanation = Case::new(vec![node_pool("other", json!({})), data(json!({})), wants.clone()]).explained();
+    let beside: Vec<_> = explanation
+        .pools
+        .iter()
+        .map(|it| (it.pool.to_string(), it.is_beside))
+        .collect();
+    assert!(beside.contains(&("other".to_owned(), true)), "{beside:?}");
+    assert!(beside.contains(&("data".to_owned(), false)), "{beside:?}");
+    assert_eq!(
+        first_fix(&explanation),
+        ["pod: lower the cpu request of container c from 20 to 16"]
+    );
+    // The pool that is meant needs two changes; dropping the label would be one.
+    let limited = data(json!({ "limits": { "cpu": "8" } }));
+    let explanation = Case::new(vec![node_pool("other", json!({})), limited, wants]).explained();
+    for fix in &explanation.fixes {
+        assert!(
+            fix.changes.iter().all(|change| !change.text.contains("workload")),
+            "{fix:?}"
+        );
+    }
+    assert!(!explanation.fixes.is_empty());
+}
+
+#[test]
+fn where_the_pool_that_is_meant_takes_no_part_no_other_one_is_offered() {
+    let unready = node_pool(
+        "data",
+        json!({ "spec": { "template": { "metadata": { "labels": { "workload": "data" } } } },
+            "status": { "conditions": [{ "type": "Ready", "status": "False" }] } }),
+    );
+    let wants = pod(json!({ "nodeSelector": { "workload": "data" } }));
+    let explanation = Case::new(vec![node_pool("other", json!({})), unready, wants]).explained();
+    assert_eq!(explanation.fixes, []);
+}
+
+#[test]
+fn a_type_is_judged_as_the_pools_node_class_makes_it() {
+    let os = "kubernetes.io/os";
+    let of = |system: &str| {
+        let mut types = types();
+        for it in &mut types {
+            it["requirements"].as_array_mut().unwrap().push(is(os, &[system]));
+        }
+        types
+    };
+    let windows = json!({ "spec": { "template": { "spec": { "requirements": [is(os, &["windows"])] } } } });
+    let explanation = Case {
+        file: json!({ "instanceTypes": of("linux"), "nodePoolVariants": { "w": of("windows") } }),
+        objects: vec![node_pool("w", windows), pod(json!({ "containers": asking("20") }))],
+    }
+    .explained();
+    assert_eq!(explanation.pools[0].blocking_stage().unwrap().constraint.name(), "cpu");
+}
+
+#[test]
 fn a_plan_with_explanations_is_the_same_plan() {
     let objects = vec![
         pool(json!({ "limits": { "cpu": "9" } })),

@@ -2,12 +2,10 @@
 //!
 //! Whether an instance type can really be launched in a domain is not asked, as upstream does not.
 
-use std::collections::BTreeMap;
-
 use model::{
     bitset::BitSet,
     object::Taint,
-    requirement::{Operator, Requirements},
+    requirement::{Operator, Requirement},
     vocabulary::{KeyId, ValueId, Vocabulary},
 };
 
@@ -21,43 +19,73 @@ type Value = (KeyId, ValueId);
 
 /// The domains of all pools that have instance types, sorted by key and value.
 pub(super) fn universe(pools: &Pools, vocabulary: &mut Vocabulary) -> Vec<Domain> {
-    let mut universe = BTreeMap::<Value, Vec<Vec<Taint>>>::new();
+    let mut ways: Vec<(Value, &[Taint])> = Vec::new();
     for offer in pools.iter().filter(|offer| !offer.types.is_empty()) {
-        let taints = &offer.pool.spec.template.spec.taints;
+        let taints: &[Taint] = &offer.pool.spec.template.spec.taints;
         for (key, values) in values(offer, vocabulary) {
-            for value in values.iter().map(ValueId::from_bit) {
-                insert(universe.entry((key, value)).or_default(), taints);
-            }
+            ways.extend(values.iter().map(|value| ((key, ValueId::from_bit(value)), taints)));
         }
     }
-    let domain = |((key, value), taints)| Domain { key, value, taints };
-    universe.into_iter().map(domain).collect()
+    // Stable: ways stay in the order of the pools, each of which has its values in order already.
+    ways.sort_by_key(|(value, _)| *value);
+    let domain = |ways: &[(Value, &[Taint])]| {
+        let (key, value) = ways.first()?.0;
+        let mut taints = Vec::new();
+        for (_, of_pool) in ways {
+            insert(&mut taints, of_pool);
+        }
+        Some(Domain { key, value, taints })
+    };
+    ways.chunk_by(|a, b| a.0 == b.0).filter_map(domain).collect()
 }
 
-/// What the pool and each of its types agree on, and what the pool lists itself. Upstream takes the listed values of a
-/// requirement for its domains even when they are the excluded ones.
-fn values(offer: &PoolOffer, vocabulary: &mut Vocabulary) -> BTreeMap<KeyId, BitSet> {
-    let pool = pool_requirements(&offer.pool, vocabulary);
-    let types = || offer.types.iter().map(|ware| &ware.entry.requirements);
-    let mut values = BTreeMap::<KeyId, BitSet>::new();
-    for requirement in pool.iter() {
-        let is_in = requirement.operator() == Operator::In;
-        let is_left_alone = || types().any(|of_type| !of_type.defines(requirement.key()));
-        if is_in || is_left_alone() {
-            values
-                .entry(requirement.key())
-                .or_default()
-                .extend(requirement.value_set());
+/// What the pool and each of its types agree on, and what the pool lists itself, key by key. Upstream takes the listed
+/// values of a requirement for its domains even when they are the excluded ones.
+fn values(offer: &PoolOffer, vocabulary: &mut Vocabulary) -> Vec<(KeyId, BitSet)> {
+    let of_pool = pool_requirements(&offer.pool, vocabulary);
+    let mut labels: Vec<Label<'_>> = (0..vocabulary.key_count()).map(|_| Label::default()).collect();
+    for requirement in of_pool.iter() {
+        labels[requirement.key().bit() as usize].of_pool = Some(requirement);
+    }
+    for of_type in offer.types.iter().flat_map(|ware| ware.entry.requirements.iter()) {
+        labels[of_type.key().bit() as usize].meet(of_type, vocabulary);
+    }
+    for requirement in of_pool.iter() {
+        let label = &mut labels[requirement.key().bit() as usize];
+        if requirement.operator() == Operator::In || label.types < offer.types.len() {
+            label.values.extend(requirement.value_set());
         }
     }
-    for requirement in types().flat_map(Requirements::iter) {
-        let known = values.entry(requirement.key()).or_default();
-        match pool.get(requirement.key()) {
-            Some(of_pool) => known.extend(requirement.intersection(of_pool, vocabulary).value_set()),
-            None => known.extend(requirement.value_set()),
+    let met = labels
+        .into_iter()
+        .filter_map(|label| Some((label.last.or(label.of_pool)?.key(), label.values)));
+    met.collect()
+}
+
+/// A label, while types are looked at.
+#[derive(Default)]
+struct Label<'a> {
+    of_pool: Option<&'a Requirement>,
+    /// What the last type says: many say the same.
+    last: Option<&'a Requirement>,
+    /// How many types say something.
+    types: usize,
+    values: BitSet,
+}
+
+impl<'a> Label<'a> {
+    fn meet(&mut self, of_type: &'a Requirement, vocabulary: &Vocabulary) {
+        self.types += 1;
+        if self.last.replace(of_type) == Some(of_type) {
+            return;
+        }
+        match self.of_pool {
+            Some(of_pool) => self
+                .values
+                .extend(of_type.intersection(of_pool, vocabulary).value_set()),
+            None => self.values.extend(of_type.value_set()),
         }
     }
-    values
 }
 
 /// A way without taints makes all others superfluous.

@@ -53,14 +53,18 @@ impl Stock {
         let mut reader = TypeReader::default();
         let mut read = |entry| Ware::new(Arc::new(reader.read(entry, &mut vocabulary)));
         let shared = catalog.instance_types.iter().map(|entry| read(entry)).collect();
-        let mut by_name = |entries: &'_ [Arc<CatalogType>]| -> BTreeMap<Arc<str>, Ware> {
-            let wares = entries.iter().map(|entry| Ware::of(entry, &mut vocabulary));
-            wares.map(|ware| (Arc::clone(&ware.entry.name), ware)).collect()
-        };
-        let variants = catalog.node_pool_variants.iter();
-        let variants = variants.map(|(pool, entries)| (pool.clone(), by_name(entries)));
+        // Pools of one node class have the very same types: these are read once.
+        let mut known: FxHashMap<*const CatalogType, Ware> = FxHashMap::default();
+        let mut variants: BTreeMap<NodePoolName, BTreeMap<Arc<str>, Ware>> = BTreeMap::new();
+        for (pool, entries) in &catalog.node_pool_variants {
+            let wares = entries.iter().map(|entry| {
+                let ware = known.entry(Arc::as_ptr(entry)).or_insert_with(|| read(entry));
+                (Arc::clone(&ware.entry.name), ware.clone())
+            });
+            variants.insert(pool.clone(), wares.collect());
+        }
         Self {
-            variants: variants.collect(),
+            variants,
             catalog: Arc::clone(catalog),
             vocabulary,
             shared,
@@ -96,10 +100,6 @@ impl Ware {
     pub(super) fn new(entry: Arc<InstanceType>) -> Self {
         let shapes = shapes(&entry);
         Self { entry, shapes }
-    }
-
-    fn of(entry: &CatalogType, vocabulary: &mut Vocabulary) -> Self {
-        Self::new(Arc::new(entry.instance_type(vocabulary)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    object::{NodePool, ObjectKey, Pod, Taint, Text},
+    object::{InstanceTypeName, NodePool, ObjectKey, Pod, Taint, Text},
     plan::{Plan, PlannedClaim, Slot},
     requirement::{Operator, Requirements},
     snapshot::Snapshot,
@@ -165,23 +165,33 @@ pub(super) fn launches(context: &Context<'_>, claim: &PlannedClaim, verdict: &mu
     }
     let mut launches = Vec::new();
     for name in claim.options.iter() {
-        let is_offered = context.supply.is_offered(&claim.node_pool, name);
-        let Some(at) = context.supply.position(&claim.node_pool, name).filter(|_| is_offered) else {
-            verdict.violate(
+        match launches_of(context, claim, name, verdict) {
+            Some(of_type) => launches.extend(of_type),
+            None => verdict.violate(
                 Rule::Options,
                 None,
                 place,
                 format!("the NodePool does not offer {name}"),
-            );
-            continue;
-        };
-        launches.extend(launches_as(context, at, verdict));
+            ),
+        }
     }
     if launches.is_empty() && !claim.options.is_empty() {
         let detail = "no offering that meets the constraints can be launched now";
         verdict.doubt(Reason::NothingToLaunch, Rule::Options, None, place, detail);
     }
     launches
+}
+
+/// The launches of one of its types; none when the NodePool does not offer it.
+pub(super) fn launches_of(
+    context: &Context<'_>,
+    claim: &PlannedClaim,
+    name: &InstanceTypeName,
+    verdict: &mut Verdict,
+) -> Option<Vec<(usize, usize)>> {
+    let is_offered = context.supply.is_offered(&claim.node_pool, name);
+    let at = context.supply.position(&claim.node_pool, name).filter(|_| is_offered)?;
+    Some(launches_as(context, at, verdict))
 }
 
 fn launches_as(context: &Context<'_>, at: usize, verdict: &mut Verdict) -> Vec<(usize, usize)> {

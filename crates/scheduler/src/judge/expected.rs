@@ -1,9 +1,6 @@
 //! The node a claim is expected to become, and the nodes that stay.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use model::{
     object::{InstanceTypeName, Labels, Map, NodePoolName, ObjectKey, Pod, Text},
@@ -11,10 +8,11 @@ use model::{
     requirement::{RequirementSpec, Requirements},
     snapshot::Snapshot,
 };
+use rustc_hash::FxHashMap;
 
 use super::{
     Place, Verdict,
-    claim::{Context, launches},
+    claim::{Context, launches, launches_of},
     daemon::{Daemon, daemons},
     labels::{ClaimLabels, Launched},
     supply::Supply,
@@ -49,15 +47,16 @@ pub(crate) fn expected_nodes(snapshot: &Snapshot, plan: &Plan) -> Vec<Expected> 
     let mut few = Supply::of(snapshot, |name| wanted.contains(name));
     let mut all: Option<Supply> = None;
     let daemons = daemons(snapshot, &mut few.dictionary);
-    let mut known: HashMap<Alike<'_>, Option<Expected>> = HashMap::new();
+    let mut known: FxHashMap<Alike<'_>, Option<Expected>> = FxHashMap::default();
     let claims = plan.claims.iter().enumerate();
     let nodes = claims.map(|(at, claim)| {
         let name = node_name(at);
         let alike = known.entry(Alike::of(claim)).or_insert_with(|| {
-            let as_planned = expected_node(snapshot, &mut few, &daemons, &name, claim, cheapest_launch);
+            let as_planned = (launches_as_planned as Possible, cheapest_launch as Choice);
+            let as_planned = expected_node(snapshot, &mut few, &daemons, &name, claim, as_planned);
             as_planned.or_else(|| {
                 let all = all.get_or_insert_with(|| Supply::new(snapshot));
-                expected_node(snapshot, all, &daemons, &name, claim, launch)
+                expected_node(snapshot, all, &daemons, &name, claim, (all_launches, launch))
             })
         });
         alike.as_ref().map(|node| node.named(name)).unwrap_or_default()
@@ -117,13 +116,31 @@ impl Expected {
     }
 }
 
+/// Type and offering of what a claim may be launched as.
+type Possible = fn(&Context<'_>, &PlannedClaim) -> Vec<(usize, usize)>;
+/// Which of these it is.
+type Choice = for<'a> fn(&'a Context<'a>, &PlannedClaim) -> Option<Launched<'a>>;
+
+fn all_launches(context: &Context<'_>, claim: &PlannedClaim) -> Vec<(usize, usize)> {
+    launches(context, claim, &mut Verdict::default())
+}
+
+/// Only the type that the plan reckons with.
+fn launches_as_planned(context: &Context<'_>, claim: &PlannedClaim) -> Vec<(usize, usize)> {
+    let planned = claim.cheapest.as_ref().map(|launch| &launch.instance_type);
+    let mut names = claim.options.iter();
+    let name = names.find(|name| Some(*name) == planned);
+    let launches = name.and_then(|name| launches_of(context, claim, name, &mut Verdict::default()));
+    launches.unwrap_or_default()
+}
+
 fn expected_node(
     snapshot: &Snapshot,
     supply: &mut Supply,
     daemons: &[Daemon],
     name: &Text,
     claim: &PlannedClaim,
-    launch: for<'a> fn(&'a Context<'a>, &PlannedClaim) -> Option<Launched<'a>>,
+    (possible, launch): (Possible, Choice),
 ) -> Option<Expected> {
     let pool = snapshot.node_pool(&claim.node_pool)?;
     let requirements = Requirements::from_specs(claim.constraints.iter(), &mut supply.vocabulary);
@@ -138,7 +155,7 @@ fn expected_node(
         requirements: &requirements,
         launches: Vec::new(),
     };
-    context.launches = launches(&context, claim, &mut Verdict::default());
+    context.launches = possible(&context, claim);
     let launched = launch(&context, claim)?;
     let taints = &pool.spec.template.spec.taints;
     let running = daemons

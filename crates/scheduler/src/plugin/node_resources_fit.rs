@@ -50,15 +50,25 @@ pub(crate) fn least_allocated(requested: [i64; 2], allocatable: [i64; 2]) -> i64
 
 fn left(requested: i64, allocatable: i64) -> i64 {
     if requested > allocatable {
-        0
-    } else {
-        (allocatable - requested) * MAX_NODE_SCORE / allocatable
+        return 0;
+    }
+    let free = allocatable.saturating_sub(requested);
+    match free.checked_mul(MAX_NODE_SCORE) {
+        Some(product) => product / allocatable,
+        // A catalogue may say that a machine has as much as numbers go.
+        None => free / (allocatable / MAX_NODE_SCORE),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_without_end_is_scored_like_any_other() {
+        assert_eq!(least_allocated([i64::MAX / 2, 0], [i64::MAX, 1000]), 75);
+        assert_eq!(least_allocated([500, 0], [1000, 1000]), 75);
+    }
 
     #[test]
     fn only_what_the_pod_asks_for_must_be_there() {
