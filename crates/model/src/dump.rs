@@ -13,18 +13,20 @@ mod parse;
 mod path;
 mod source;
 pub mod tar;
+mod thin;
 mod write;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 pub use fault::{Fault, Faults, ObjectLabel, Place};
 pub use null::drop_nulls;
 pub use source::Source;
 pub use write::{write, write_gz};
 
-use crate::snapshot::Snapshot;
+use crate::{object::NodeClassReference, snapshot::Snapshot};
 
 /// How to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,8 @@ pub struct Report {
     pub repeated: usize,
     /// Objects of kinds no decision reads, counted by apiVersion and kind.
     pub skipped: BTreeMap<(String, String), usize>,
+    /// Node classes as they are written: a snapshot keeps of them only what the core decides by.
+    pub node_classes: BTreeMap<NodeClassReference, Value>,
     /// What was wrong; empty unless the mode is lenient.
     pub faults: Vec<Fault>,
 }

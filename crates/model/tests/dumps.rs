@@ -569,8 +569,11 @@ fn long_list() -> Vec<Value> {
         _ => {
             let mut pod = pod(&format!("p{at}"));
             pod["metadata"]["annotations"] = json!({ "note": odd.repeat(40), "list": "- x\nkind: List\n" });
-            pod["spec"]["containers"] =
-                json!([{ "name": "a" }, { "name": "b", "resources": { "requests": { "cpu": "1" } } }]);
+            pod["metadata"]["managedFields"] = json!([{ "fieldsV1": { "f:spec": {} } }]);
+            pod["spec"]["containers"] = json!([
+                { "name": "a", "env": [{ "name": odd, "value": "]" }], "args": [odd], "command": [] },
+                { "name": "b", "resources": { "requests": { "cpu": "1" } }, "readinessProbe": { "httpGet": {} } },
+            ]);
             pod
         }
     };

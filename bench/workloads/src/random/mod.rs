@@ -126,6 +126,8 @@ fn default_constraints(rng: &mut Rng) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use model::dump;
+
     use super::*;
 
     /// What must turn up somewhere in many random clusters, as a piece of JSON text.
@@ -159,6 +161,31 @@ mod tests {
         "\"reasons\"", "\"unhealthyPodEvictionPolicy\"", "\"expireAfter\":\"3h\"", "\"example.com/number\"", "\"rare-daemon\"",
         "\"volumeBindingMode\":\"Immediate\"", "\"forever\"", "\"name\":\"second\"", "\"grown\"",
     ];
+
+    /// What a reader of lists leaves out because nothing reads it (`model::dump`, `thin.rs`) may be nothing that is read.
+    #[test]
+    fn a_long_list_of_objects_with_every_feature_is_read_as_its_objects_are_one_by_one() {
+        let read = |text: String| {
+            let options = dump::Options {
+                mode: dump::Mode::Lenient,
+                taken_at: crate::snapshot::TAKEN_AT.parse().unwrap(),
+            };
+            let stream = dump::Source::Stream("test".into(), Box::new(std::io::Cursor::new(text.into_bytes())));
+            dump::read([stream], options).unwrap().0
+        };
+        // So that the list counts as a long one.
+        let filling =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "long"}, "data": "x".repeat(1 << 20)});
+        for seed in (0..20).chain(FIRST_RARE..FIRST_RARE + 20) {
+            let objects = serde_json::to_value(&random(seed).objects).unwrap();
+            let mut items = objects.as_array().unwrap().clone();
+            let one_by_one: String = items.iter().map(Value::to_string).collect();
+            items.push(filling.clone());
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+            let printed = serde_json::to_string_pretty(&list).unwrap();
+            assert!(read(printed).objects() == read(one_by_one).objects(), "seed {seed}");
+        }
+    }
 
     #[test]
     fn every_feature_appears_in_the_first_two_hundred_seeds_of_each_kind() {

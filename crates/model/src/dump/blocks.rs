@@ -6,6 +6,7 @@
 use std::{
     fs::File,
     io::{ErrorKind, Read as _, Seek, SeekFrom},
+    ops::Range,
     path::Path,
 };
 
@@ -14,6 +15,7 @@ use serde::de::DeserializeSeed;
 use super::{
     item::{Items, Worker},
     list::{Frame, HEAD, LONG, PIECE, Read, at_once, between, opening},
+    thin,
 };
 use crate::snapshot::TypeMeta;
 
@@ -37,6 +39,8 @@ struct Body<'p> {
 struct Block {
     file: Option<File>,
     bytes: Vec<u8>,
+    /// Of these, what is read.
+    thin: Vec<u8>,
 }
 
 /// The objects of a JSON list in a file; none when it is short, or not indented, or anything is wrong with it.
@@ -69,7 +73,10 @@ pub(super) fn json(path: &Path) -> Option<Read> {
     let blocks = usize::try_from((body.close - body.open).div_ceil(PIECE as u64)).ok()?;
     at_once(blocks, |worker, at, block: &mut Block| {
         let objects = body.block(at, block).map_err(serde_json::Error::io)?;
-        parsed(worker, list, objects)
+        let objects = block.bytes.get(objects).unwrap_or_default();
+        block.thin.clear();
+        thin::copy(objects, &mut block.thin);
+        parsed(worker, list, &block.thin)
     })
 }
 
@@ -78,17 +85,19 @@ fn parsed(worker: &mut Worker, list: Option<TypeMeta<'_>>, objects: &[u8]) -> se
     if objects.is_empty() {
         return Ok(());
     }
-    let mut json = serde_json::Deserializer::from_slice(objects);
+    // Looked at once and not text by text; what is no text is for the slow way to tell.
+    let objects = std::str::from_utf8(objects).map_err(serde::de::Error::custom)?;
+    let mut json = serde_json::Deserializer::from_str(objects);
     Items { worker, list }.deserialize(&mut json)?;
     json.end()
 }
 
 impl Body<'_> {
-    /// The objects that begin in a block, between brackets; nothing when none does.
+    /// Where in the bytes of a block the objects are that begin in it, between brackets; nowhere when none does.
     ///
     /// An object belongs to the block in which the boundary before it is looked for first. Both neighbours look for it from
     /// the same place, so they agree.
-    fn block<'b>(&self, at: usize, block: &'b mut Block) -> std::io::Result<&'b [u8]> {
+    fn block(&self, at: usize, block: &mut Block) -> std::io::Result<Range<usize>> {
         let from = self.open + (at * PIECE) as u64;
         let file = match &mut block.file {
             Some(file) => file,
@@ -118,11 +127,11 @@ impl Body<'_> {
             _ => between(&block.bytes, 1, &self.indent).map(|(_, start)| start),
         };
         let Some(start) = start.filter(|start| *start < end) else {
-            return Ok(&[]);
+            return Ok(0..0);
         };
         block.bytes[start - 1] = b'[';
         block.bytes[end] = b']';
-        Ok(&block.bytes[start - 1..=end])
+        Ok(start - 1..end + 1)
     }
 }
 

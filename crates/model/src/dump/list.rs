@@ -12,7 +12,10 @@ use std::{
 
 use serde::{Deserialize, de::DeserializeSeed};
 
-use super::item::{Item, Items, Worker};
+use super::{
+    item::{Item, Items, Worker},
+    thin,
+};
 use crate::snapshot::{Draft, TypeMeta};
 
 /// Shorter texts are read by one thread as fast.
@@ -58,12 +61,13 @@ pub(super) fn json(text: &str) -> Option<Read> {
     let frame: Frame = serde_json::from_slice([text.get(..open)?, text.get(close..)?].concat().as_bytes()).ok()?;
     let list = frame.list()?;
     let pieces = cut(text.get(open..close)?)?;
-    at_once(pieces.len(), |worker, at, copy: &mut String| {
+    at_once(pieces.len(), |worker, at, copy: &mut Vec<u8>| {
         copy.clear();
-        copy.push('[');
-        copy.push_str(pieces[at]);
-        copy.push(']');
-        let mut json = serde_json::Deserializer::from_slice(copy.as_bytes());
+        copy.push(b'[');
+        thin::copy(pieces[at].as_bytes(), copy);
+        copy.push(b']');
+        let text = std::str::from_utf8(copy).map_err(serde::de::Error::custom)?;
+        let mut json = serde_json::Deserializer::from_str(text);
         Items { worker, list }.deserialize(&mut json)?;
         json.end()
     })

@@ -332,7 +332,8 @@ impl Reading {
             origin: String::new(),
         };
         let title = frame.title.unwrap_or_else(untitled);
-        let objects = self.draft.finish();
+        let (objects, node_classes) = self.draft.finish();
+        self.report.node_classes = node_classes;
         self.report.repeated = self.report.objects.saturating_sub(objects.len());
         Ok((
             Snapshot::new(title, frame.settings, objects, frame.catalog),

@@ -6,6 +6,7 @@ use serde::{
     Deserialize,
     de::{IgnoredAny, MapAccess, value::MapAccessDeserializer},
 };
+use serde_json::Value;
 
 use super::Table;
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
     },
     sharing::Sharing,
 };
+
+/// Node classes with every field they have: what a provider makes of them is nothing the core decides by.
+pub(crate) type WrittenClasses = BTreeMap<NodeClassReference, Value>;
 
 /// Reads one object's JSON into the draft.
 pub(crate) type ReadInto = fn(&mut Draft, &TypeMeta<'_>, &str, &mut Sharing) -> serde_json::Result<()>;
@@ -64,6 +68,8 @@ macro_rules! kinds {
         pub(crate) struct Draft {
             $($field: Vec<Arc<$kind>>,)*
             node_classes: BTreeMap<NodeClassReference, Arc<NodeClass>>,
+            /// The same as they are written.
+            written_classes: WrittenClasses,
         }
 
         impl Draft {
@@ -99,9 +105,10 @@ macro_rules! kinds {
                     while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                     return Ok(false);
                 }
-                let class = NodeClass::deserialize(MapAccessDeserializer::new(fields))?;
+                let written = Value::deserialize(MapAccessDeserializer::new(fields))?;
+                let class = NodeClass::deserialize(&written).map_err(serde::de::Error::custom)?;
                 named(&class.metadata)?;
-                self.add_class(class, what, pool);
+                self.add_class(class, written, what, pool);
                 Ok(true)
             }
 
@@ -109,14 +116,16 @@ macro_rules! kinds {
             pub(crate) fn append(&mut self, mut later: Self) {
                 $(self.$field.append(&mut later.$field);)*
                 self.node_classes.append(&mut later.node_classes);
+                self.written_classes.append(&mut later.written_classes);
             }
 
-            /// The tables; of two objects with the same key the later one stays.
-            pub(crate) fn finish(self) -> Objects {
-                Objects {
+            /// The tables, and node classes as they are written; of two objects with the same key the later one stays.
+            pub(crate) fn finish(self) -> (Objects, WrittenClasses) {
+                let objects = Objects {
                     $($field: Table::new(self.$field),)*
                     node_classes: Arc::new(self.node_classes),
-                }
+                };
+                (objects, self.written_classes)
             }
         }
 
@@ -226,13 +235,14 @@ impl Draft {
     /// Items of a list need not say what they are, but a node class must remember it.
     fn read_node_class(&mut self, what: &TypeMeta<'_>, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
         let class = NodeClass::read(json.as_bytes())?;
-        self.add_class(class, *what, pool);
+        self.add_class(class, serde_json::from_str(json)?, *what, pool);
         Ok(())
     }
 
-    fn add_class(&mut self, mut class: NodeClass, what: TypeMeta<'_>, pool: &mut Sharing) {
+    fn add_class(&mut self, mut class: NodeClass, written: Value, what: TypeMeta<'_>, pool: &mut Sharing) {
         (class.api_version, class.kind) = (what.api_version.into(), what.kind.into());
         class.share(pool);
+        self.written_classes.insert(class.reference(), written);
         self.node_classes.insert(class.reference(), Arc::new(class));
     }
 }
