@@ -1,9 +1,10 @@
 //! Amazon EC2, as Karpenter's provider v1.14.1 describes it to the scheduler.
 //!
-//! The node class is not part of the table, so its defaults hold: AL2023, a root volume of 20 GiB, no kubelet settings,
-//! no reserved interfaces, 7.5 % of memory lost to the hypervisor. Whoever knows the class and has asked EC2 says so in a
-//! [`Machine`], a [`Setup`] and a [`Sale`], and gets the same formulas.
+//! The node class is not part of the table, so its defaults hold until somebody says which class a NodePool has
+//! ([`Setup::of`]): AL2023, a root volume of 20 GiB, no kubelet settings, no reserved interfaces, 7.5 % of memory lost to
+//! the hypervisor. Whoever has asked EC2 says so in a [`Machine`], a [`Setup`] and a [`Sale`], and gets the same formulas.
 
+mod class;
 mod labels;
 mod resources;
 mod setup;
@@ -22,6 +23,7 @@ use crate::{
     table::{Table, number},
 };
 
+pub use class::{WINDOWS_2019, WINDOWS_2022, WINDOWS_2025};
 pub use labels::{Reservation, Sale, of as labels};
 pub use resources::{capacity, overhead};
 pub use setup::{Os, Setup, Threshold};
@@ -151,24 +153,45 @@ pub(crate) fn load(region: &str, more_zones: &[String]) -> Result<Loaded, Damage
     let column = PRICED_REGIONS.iter().position(|priced| *priced == region);
     let zones = zones(region, more_zones);
     let machines = table.rows(&COLUMNS, |fields| machine(fields, column.unwrap_or_default()))?;
-    let types = machines.iter().filter_map(|machine| describe(machine, region, &zones));
+    let setup = Setup::default();
+    let types = machines
+        .iter()
+        .filter_map(|machine| describe(machine, &setup, region, (&zones, &zones)));
     Ok(Loaded {
         catalog: Catalog {
             instance_types: types.collect(),
             well_known_labels: WELL_KNOWN.iter().map(|label| (*label).into()).collect(),
             ..Catalog::default()
         },
+        source: crate::Source::Aws,
         region: region.to_owned(),
         prices_of: table.prices_of().to_owned(),
         assumed: assumptions(region, column.is_none(), &zones),
+        zones,
     })
 }
+
+/// The types as a node class makes them that has subnets in these zones. Machines that are elsewhere keep their prices.
+pub(crate) fn of_class(loaded: &Loaded, setup: &Setup, zones: &[String]) -> Result<Vec<Arc<CatalogType>>, Damaged> {
+    let region = loaded.region.as_str();
+    let column = PRICED_REGIONS.iter().position(|priced| *priced == region);
+    let table = Table::unpack("aws", include_bytes!("../data/aws.tsv.gz"))?;
+    let machines = table.rows(&COLUMNS, |fields| machine(fields, column.unwrap_or_default()))?;
+    let types = machines
+        .iter()
+        .filter_map(|machine| describe(machine, setup, region, (&loaded.zones, zones)));
+    Ok(types.collect())
+}
+
+/// What is assumed of a node class that nobody knows.
+pub(crate) const CLASS_DEFAULTS: &str =
+    "EC2NodeClass defaults: AL2023, 20Gi root volume, pods limited by network interfaces";
 
 fn assumptions(region: &str, is_unpriced: bool, zones: &[String]) -> Vec<String> {
     let mut assumed = vec![
         format!("spot costs {SPOT_PERCENT}% of on-demand (no spot prices in the table)"),
         format!("every type is sold in {}", zones.join(", ")),
-        "EC2NodeClass defaults: AL2023, 20Gi root volume, pods limited by network interfaces".to_owned(),
+        CLASS_DEFAULTS.to_owned(),
     ];
     if region.starts_with("cn-") && !is_unpriced {
         assumed.insert(0, "prices are in yuan, as AWS charges them in China".to_owned());
@@ -271,10 +294,16 @@ fn counts(field: &str) -> Result<Vec<(&str, i64)>, String> {
         .collect()
 }
 
-/// The type as Karpenter sees it; none when the region has no price for it.
-fn describe(machine: &Machine<'_>, region: &str, zones: &[String]) -> Option<Arc<CatalogType>> {
+/// The type as Karpenter sees it, with the zones that sell it and those of them that are open to its class; none when the
+/// region has no price for it.
+fn describe(
+    machine: &Machine<'_>,
+    setup: &Setup,
+    region: &str,
+    (zones, open): (&[String], &[String]),
+) -> Option<Arc<CatalogType>> {
     let on_demand = machine.price?;
-    let (setup, zone_names): (Setup, Vec<&str>) = (Setup::default(), zones.iter().map(String::as_str).collect());
+    let zone_names: Vec<&str> = open.iter().map(String::as_str).collect();
     let sale = Sale {
         region,
         zones: &zone_names,
@@ -284,16 +313,16 @@ fn describe(machine: &Machine<'_>, region: &str, zones: &[String]) -> Option<Arc
     };
     Some(Arc::new(CatalogType {
         name: machine.name.into(),
-        requirements: labels::of(machine, &setup, &sale),
-        capacity: resources::capacity(machine, &setup),
-        overhead: resources::overhead(machine, &setup),
-        offerings: offerings(machine, on_demand, zones),
+        requirements: labels::of(machine, setup, &sale),
+        capacity: resources::capacity(machine, setup),
+        overhead: resources::overhead(machine, setup),
+        offerings: offerings(machine, on_demand, zones, open),
         volume_attachment_limits: model::object::List::default(),
         dynamic_resources: DynamicResources::default(),
     }))
 }
 
-fn offerings(machine: &Machine<'_>, on_demand: Price, zones: &[String]) -> Vec<CatalogOffering> {
+fn offerings(machine: &Machine<'_>, on_demand: Price, zones: &[String], open: &[String]) -> Vec<CatalogOffering> {
     // AL2023 does not run on the first Graviton: the provider lists the family and never launches it.
     let available = !machine.name.starts_with("a1.");
     let spot = Price::from_picos(on_demand.picos() / 100 * SPOT_PERCENT);
@@ -302,7 +331,7 @@ fn offerings(machine: &Machine<'_>, on_demand: Price, zones: &[String]) -> Vec<C
         offering(
             vec![one_of(CAPACITY_TYPE, &[kind]), one_of(ZONE, &[zone])],
             price,
-            available,
+            available && open.contains(zone),
         )
     };
     zones

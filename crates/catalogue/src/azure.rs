@@ -1,7 +1,8 @@
 //! Azure virtual machines, as Karpenter's provider for AKS describes them to the scheduler.
 //!
-//! The node class is not part of the table, so its defaults hold: Ubuntu, a system disk of 128 GB, 250 pods (overlay
-//! network), 7.5 % of memory lost to the hypervisor. Sizes the provider refuses are not in the table.
+//! The node class is not part of the table, so its defaults hold until somebody says which class a NodePool has
+//! ([`Setup::of`]): Ubuntu, a system disk of 128 GB, 250 pods (overlay network), 7.5 % of memory lost to the hypervisor.
+//! Sizes the provider refuses are not in the table.
 
 mod labels;
 mod resources;
@@ -11,9 +12,12 @@ pub use resources::{EVICTION_MEMORY_MIB, capacity, overhead, reserved_cpu, reser
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use api::labels::{
-    CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE,
-    azure::{AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, PLACEMENT_SCOPE, REGIONAL_ZONE, WELL_KNOWN},
+use api::{
+    azure::{AKSNodeClass, FipsMode, ImageFamily},
+    labels::{
+        CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT, ZONE,
+        azure::{AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, PLACEMENT_SCOPE, REGIONAL_ZONE, WELL_KNOWN},
+    },
 };
 use model::{
     price::Price,
@@ -110,6 +114,21 @@ pub struct Setup<'a> {
     pub cluster: Option<&'a str>,
 }
 
+impl Setup<'static> {
+    /// What a node class makes of every machine, in an overlay network.
+    pub fn of(class: &AKSNodeClass) -> Self {
+        let (spec, unset) = (&class.spec, Self::default());
+        let is_azure_linux = spec.image_family == Some(ImageFamily::AzureLinux);
+        Self {
+            os_disk_gb: spec.os_disk_size_gb.map_or(unset.os_disk_gb, Into::into),
+            max_pods: spec.max_pods.map_or(unset.max_pods, Into::into),
+            os_sku: if is_azure_linux { "AzureLinux" } else { unset.os_sku },
+            is_fips: spec.fips_mode == Some(FipsMode::Fips),
+            ..unset
+        }
+    }
+}
+
 impl Default for Setup<'_> {
     /// The node class's defaults, in an overlay network.
     fn default() -> Self {
@@ -164,22 +183,37 @@ struct Size<'a> {
 pub(crate) fn load(region: &str) -> Result<Loaded, Damaged> {
     let table = Table::unpack("azure", include_bytes!("../data/azure.tsv.gz"))?;
     let sizes = table.rows(&COLUMNS, |fields| size(fields, region))?;
-    let types = sizes.iter().filter_map(|size| describe(size, region));
+    let types = sizes
+        .iter()
+        .filter_map(|size| describe(size, &Setup::default(), region));
     Ok(Loaded {
         catalog: Catalog {
             instance_types: types.collect(),
             well_known_labels: WELL_KNOWN.iter().map(|label| (*label).into()).collect(),
             ..Catalog::default()
         },
+        source: crate::Source::Azure,
+        zones: Vec::new(),
         region: region.to_owned(),
         prices_of: table.prices_of().to_owned(),
         assumed: assumptions(region),
     })
 }
 
+/// The sizes as a node class makes them.
+pub(crate) fn of_class(loaded: &Loaded, setup: &Setup<'_>) -> Result<Vec<Arc<CatalogType>>, Damaged> {
+    let table = Table::unpack("azure", include_bytes!("../data/azure.tsv.gz"))?;
+    let sizes = table.rows(&COLUMNS, |fields| size(fields, &loaded.region))?;
+    let types = sizes.iter().filter_map(|size| describe(size, setup, &loaded.region));
+    Ok(types.collect())
+}
+
+/// What is assumed of a node class that nobody knows.
+pub(crate) const CLASS_DEFAULTS: &str = "AKSNodeClass defaults: Ubuntu, 128 GB system disk, 250 pods";
+
 fn assumptions(region: &str) -> Vec<String> {
     let mut assumed = vec![
-        "AKSNodeClass defaults: Ubuntu, 128 GB system disk, 250 pods".to_owned(),
+        CLASS_DEFAULTS.to_owned(),
         "sizes whose spot price is not known are sold on demand only".to_owned(),
     ];
     if !ZONED_REGIONS.contains(&region) {
@@ -267,11 +301,11 @@ fn zones(region: &str, known: [&str; ZONED_REGIONS.len()]) -> Vec<String> {
 }
 
 /// The size as Karpenter sees it; none when the region has no price for it.
-fn describe(size: &Size<'_>, region: &str) -> Option<Arc<CatalogType>> {
+fn describe(size: &Size<'_>, setup: &Setup<'_>, region: &str) -> Option<Arc<CatalogType>> {
     let on_demand = size.on_demand?;
     let disks = size.max_data_disks.parse().ok();
     let limit = disks.map(|disks: u32| ("disk.csi.azure.com".into(), disks));
-    let (machine, setup) = (size.machine(), Setup::default());
+    let machine = size.machine();
     let zones: Vec<&str> = size.zones.iter().map(String::as_str).chain([REGIONAL_ZONE]).collect();
     let (capacity_types, priorities): (&[&str], &[&str]) = match size.spot {
         Some(_) => (&[CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT], &["regular", "spot"]),
@@ -286,8 +320,8 @@ fn describe(size: &Size<'_>, region: &str) -> Option<Arc<CatalogType>> {
     };
     Some(Arc::new(CatalogType {
         name: size.name.into(),
-        requirements: labels(&machine, &setup, &sale),
-        capacity: capacity(&machine, &setup),
+        requirements: labels(&machine, setup, &sale),
+        capacity: capacity(&machine, setup),
         overhead: overhead(&machine),
         offerings: offerings(size, on_demand),
         volume_attachment_limits: limit.into_iter().collect(),

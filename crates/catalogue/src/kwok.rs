@@ -100,6 +100,8 @@ pub fn overhead() -> CatalogOverhead {
 
 pub(crate) fn load() -> Loaded {
     Loaded {
+        source: crate::Source::Kwok,
+        zones: Vec::new(),
         catalog: Catalog {
             instance_types: types(),
             well_known_labels: labels::WELL_KNOWN.iter().map(|label| (*label).into()).collect(),

@@ -6,6 +6,7 @@
 
 pub mod aws;
 pub mod azure;
+mod classes;
 pub mod kwok;
 mod spec;
 pub mod table;
@@ -13,8 +14,13 @@ pub mod table;
 use std::sync::Arc;
 
 use api::labels::{ARCH, ARCH_AMD64, OS, WINDOWS_BUILD};
-use model::{object::NodePool, requirement::RequirementSpec, snapshot::Catalog};
+use model::{
+    object::NodePool,
+    requirement::RequirementSpec,
+    snapshot::{Catalog, CatalogType},
+};
 
+pub use classes::NodeClass;
 pub use table::Damaged;
 
 /// Whose offers.
@@ -70,8 +76,12 @@ impl Source {
 /// A catalogue, and what to think of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
+    /// Whose they are.
+    pub source: Source,
     /// The offers.
     pub catalog: Catalog,
+    /// Where everything is assumed to be sold; empty where types differ in that.
+    pub zones: Vec<String>,
     /// The region they are for; empty where regions mean nothing.
     pub region: String,
     /// The day the on-demand prices are of; empty where prices are made by formula.
@@ -88,27 +98,36 @@ pub fn asks_for_windows(pool: &NodePool) -> bool {
 }
 
 impl Loaded {
-    /// The same machines with Windows as well: which one a node boots is its node class's to say, and the tables are
-    /// of Linux.
+    /// The same machines with Windows as well: which one a node boots is its node class's to say, and nobody has said it.
     #[must_use]
     pub fn with_windows(mut self) -> Self {
-        for entry in &mut self.catalog.instance_types {
-            let is_amd64 = |it: &RequirementSpec| it.key == ARCH && it.values.iter().any(|value| value == ARCH_AMD64);
-            if !entry.requirements.iter().any(is_amd64) {
-                continue;
-            }
-            let entry = Arc::make_mut(entry);
-            // Which build it is depends on the image.
-            entry.requirements.retain(|it| it.key != WINDOWS_BUILD);
-            for requirement in entry.requirements.iter_mut().filter(|it| it.key == OS) {
-                requirement.values.push(WINDOWS.to_owned());
-            }
-        }
-        self.assumed
-            .push("machines with Windows cost what they do with Linux (no prices of Windows in the table)".to_owned());
+        self.catalog.instance_types = with_windows(&self.catalog.instance_types);
+        self.assumed.push(WINDOWS_PRICES.to_owned());
         self
     }
 }
+
+/// Types that may boot Windows as well as Linux.
+fn with_windows(types: &[Arc<CatalogType>]) -> Vec<Arc<CatalogType>> {
+    let mut types = types.to_vec();
+    for entry in &mut types {
+        let is_amd64 = |it: &RequirementSpec| it.key == ARCH && it.values.iter().any(|value| value == ARCH_AMD64);
+        if !entry.requirements.iter().any(is_amd64) {
+            continue;
+        }
+        let entry = Arc::make_mut(entry);
+        // Which build it is depends on the image.
+        entry.requirements.retain(|it| it.key != WINDOWS_BUILD);
+        for requirement in entry.requirements.iter_mut().filter(|it| it.key == OS) {
+            requirement.values = vec![LINUX.to_owned(), WINDOWS.to_owned()];
+        }
+    }
+    types
+}
+
+const LINUX: &str = "linux";
+
+const WINDOWS_PRICES: &str = "machines with Windows cost what they do with Linux (no prices of Windows in the table)";
 
 const WINDOWS: &str = "windows";
 

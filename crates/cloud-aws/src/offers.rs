@@ -50,7 +50,6 @@ use prices::{PriceError, PriceSource, Prices};
 pub use record::{Incomplete, TypeRecord};
 pub use reservations::Reservations;
 pub use setup::setup;
-pub(crate) use setup::{WINDOWS_2019, WINDOWS_2022, WINDOWS_2025};
 use shortages::Shortages;
 
 /// What can be launched.

@@ -30,11 +30,11 @@ pub(crate) struct Args {
     /// `show` offers, or print how to `pull` prices of today.
     #[arg(value_enum, default_value_t = What::Show)]
     what: What,
-    /// Only types whose names begin so, such as m7g or m7g.2xlarge.
-    #[arg(long = "type", value_name = "NAME")]
+    /// Only types whose names begin so, such as m7g or m7g.2xlarge; several with commas.
+    #[arg(long = "type", value_name = "NAME", value_delimiter = ',')]
     types: Vec<String>,
-    /// Only in these zones.
-    #[arg(long, value_name = "ZONE")]
+    /// Only in these zones; several with commas.
+    #[arg(long, value_name = "ZONE", value_delimiter = ',')]
     zone: Vec<String>,
     /// Only as this capacity type: spot, on-demand or reserved.
     #[arg(long, value_name = "TYPE", value_parser = ["spot", "on-demand", "reserved"])]

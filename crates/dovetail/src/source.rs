@@ -5,21 +5,24 @@ mod check;
 mod committed;
 mod dump;
 mod envelope;
+mod gates;
 mod live;
 mod offers;
 mod prices;
 pub(crate) mod time;
 mod untold;
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use insight::{Prices, View, commitment::Coverage};
 use jiff::Timestamp;
 use model::{
     dump::Report,
+    object::NodeClassReference,
     snapshot::{Catalog, Objects, Settings, Snapshot, Title},
 };
 use runtime::Clock;
+use serde_json::Value;
 
 pub(crate) use self::offers::Offers;
 use crate::{failure::Failure, place::Place, terminal::counted};
@@ -76,6 +79,17 @@ pub(crate) struct Input {
     pub(crate) coverage: Coverage,
     /// The cluster with what launches cost beside commitments; none where that is no other one.
     beside: Option<Snapshot>,
+}
+
+/// Node classes with every field they have.
+type Classes = BTreeMap<NodeClassReference, Value>;
+
+/// What a source holds, before anybody says what its cloud offers.
+struct Gathered {
+    snapshot: Snapshot,
+    classes: Classes,
+    origin: Origin,
+    assumed: Vec<String>,
 }
 
 /// Where objects come from.
@@ -171,8 +185,13 @@ impl Input {
 pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     let clock = Clock::system();
     let began = clock.now();
-    let (raw, origin, mut assumed) = if needs == Needs::Offers && args.names_no_cluster() {
-        (no_cluster(began), Origin::Catalogue, Vec::new())
+    let gathered = if needs == Needs::Offers && args.names_no_cluster() {
+        Gathered {
+            snapshot: no_cluster(began),
+            classes: Classes::new(),
+            origin: Origin::Catalogue,
+            assumed: Vec::new(),
+        }
     } else if args.place.from.is_empty() {
         if args.place.at.is_some() {
             return Err(no_history().into());
@@ -181,18 +200,28 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     } else {
         dump::read(args, needs)?
     };
+    let Gathered {
+        snapshot: raw,
+        classes,
+        origin,
+        mut assumed,
+    } = gathered;
     let (snapshot, catalogue) = match needs {
         Needs::Decisions => {
             if raw.objects().node_pools.is_empty() {
                 return Err(no_node_pools(origin.name(), raw.objects().len(), &assumed).into());
             }
-            let (snapshot, offers) = completed(args, &raw, &origin)?;
+            let (raw, told) = gates::assumed(raw);
+            let (snapshot, offers) = completed(args, &raw, &classes, &origin)?;
+            assumed.extend(told);
             assumed.extend(missing_kinds(&snapshot, origin.place()));
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
         }
         Needs::Offers => {
-            let (snapshot, offers) = completed(args, &raw, &origin)?;
+            let (raw, told) = gates::assumed(raw);
+            assumed.extend(told);
+            let (snapshot, offers) = completed(args, &raw, &classes, &origin)?;
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
         }
@@ -259,8 +288,13 @@ fn no_history() -> Failure {
 }
 
 /// The snapshot with what its cloud offers, unless it holds what no API server accepts.
-fn completed(args: &SourceArgs, raw: &Snapshot, origin: &Origin) -> Result<(Snapshot, Offers), Failure> {
-    let mut offers = offers::choose(raw, args.catalogue.as_deref(), args.region.as_deref())?;
+fn completed(
+    args: &SourceArgs,
+    raw: &Snapshot,
+    classes: &Classes,
+    origin: &Origin,
+) -> Result<(Snapshot, Offers), Failure> {
+    let mut offers = offers::choose(raw, classes, args.catalogue.as_deref(), args.region.as_deref())?;
     if let Some(file) = &args.prices {
         let (catalog, told, of) = prices::applied(file, offers.catalog.as_ref().unwrap_or(raw.catalog()))?;
         offers.catalog = Some(catalog);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::Path,
     process::{Command, Output},
@@ -88,6 +89,23 @@ fn labels_choose_as_kubectl_has_them() {
     assert!(!found.is_empty());
     let is_meant = |offer: &Value| offer["arch"] == "arm64" && offer["capacity_type"] == "on-demand";
     assert!(found.iter().all(is_meant));
+}
+
+#[test]
+fn several_types_and_zones_may_stand_behind_one_flag() {
+    let found = offers(&[
+        "--catalogue",
+        "aws",
+        "--type",
+        "m7g.large,c7g.large",
+        "--zone",
+        "us-east-1a,us-east-1b",
+    ]);
+    let places: BTreeSet<_> = found
+        .iter()
+        .map(|it| (it["instance_type"].as_str().unwrap(), it["zone"].as_str().unwrap()))
+        .collect();
+    assert_eq!(places.len(), 4, "{places:?}");
 }
 
 #[test]

@@ -106,6 +106,80 @@ fn a_claim_that_the_cloud_refuses_says_so_under_either_name() {
 }
 
 #[test]
+fn status_tells_of_a_claim_that_does_not_come_up_and_counts_no_price_for_it() {
+    let failed = json!({"conditions": [{"type": "Launched", "status": "Unknown", "reason": "LaunchFailed",
+        "message": "insufficient capacity"}]});
+    let (_, text) = asked(
+        &[pool(&json!({})), claim("general-x7", &failed)],
+        &["status", "--width", "200"],
+    );
+    let expected = "stop   22m  NodeClaim general-x7 does not come up: the cloud has not said yet that the instance runs \
+                    (LaunchFailed: insufficient capacity) [why nodeclaim general-x7]";
+    assert!(text.contains(expected), "{text}");
+    assert!(!text.contains("is not in the catalogue"), "{text}");
+}
+
+#[test]
+fn a_pod_for_a_pool_that_is_not_ready_is_sent_to_that_pool() {
+    let mut data = pool(&json!({}));
+    data["metadata"]["name"] = json!("data");
+    data["spec"]["template"]["metadata"] = json!({"labels": {"workload": "data"}});
+    data["status"] = json!({"conditions": [{"type": "Ready", "status": "False", "reason": "UnhealthyDependents"}]});
+    let wants = waiting("x", &json!({"nodeSelector": {"workload": "data"}}));
+    let (_, text) = asked(&[pool(&json!({})), data, wants], &["why", "pod", "x"]);
+    assert!(text.contains("NodePool data stops at pool state"), "{text}");
+    assert!(text.contains("look at       dovetail why nodepool data"), "{text}");
+    assert!(!text.contains("smallest fix"), "{text}");
+}
+
+#[test]
+fn a_question_about_a_workload_is_sent_to_its_pods() {
+    for words in [
+        &["why", "deploy/web"][..],
+        &["why", "deployment", "web"],
+        &["why", "sts/web"],
+    ] {
+        let (code, text) = asked(&[pool(&json!({}))], words);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains("next    dovetail why pod web\n"), "{text}");
+    }
+}
+
+#[test]
+fn an_overlay_that_a_controller_judged_counts_and_another_one_is_said_not_to() {
+    let overlay = |status: &Value| {
+        json!({"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": {"name": "cheap"},
+            "spec": {"requirements": [], "price": "0.001"}, "status": status})
+    };
+    let objects = |status: &Value| [pool(&json!({})), overlay(status), waiting("x", &json!({}))];
+    let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    let (_, text) = asked(&objects(&ready), &["plan", "--width", "200"]);
+    assert!(
+        text.contains("feature gate NodeOverlay is on: NodeOverlay cheap is Ready"),
+        "{text}"
+    );
+    assert!(text.contains("$0.0010/h"), "{text}");
+    let (_, text) = asked(&objects(&json!({})), &["plan", "--width", "200"]);
+    assert!(
+        text.contains("feature gate NodeOverlay is off, as it is unless asked for: 1 NodeOverlay not counted"),
+        "{text}"
+    );
+    assert!(!text.contains("$0.0010/h"), "{text}");
+}
+
+#[test]
+fn status_tells_of_a_machine_that_does_not_get_away() {
+    let mut going = claim("general-x7", &json!({"providerID": "kwok://gone", "nodeName": "gone"}));
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-13T15:42:00Z");
+    going["metadata"]["finalizers"] = json!(["karpenter.sh/termination"]);
+    let (_, text) = asked(&[pool(&json!({})), going], &["status", "--width", "300"]);
+    assert!(
+        text.contains("nodeclaim general-x7 does not get away: its node is gone, and finalizer"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_claim_that_goes_says_since_when_and_what_it_waits_for() {
     let mut going = claim("general-x7", &json!({"providerID": "kwok://gone", "nodeName": "gone"}));
     going["metadata"]["deletionTimestamp"] = json!("2026-11-13T15:42:00Z");

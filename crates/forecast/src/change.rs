@@ -8,7 +8,7 @@ use api::{
     labels::{CAPACITY_TYPE, CAPACITY_TYPE_SPOT, ZONE},
 };
 use model::{
-    object::{List, Map, NodeName, NodePool, NodeSelectorRequirement, Text},
+    object::{List, Map, NodeClassReference, NodeName, NodePool, NodeSelectorRequirement, Text},
     requirement::{Operator, RequirementSpec},
     snapshot::{Catalog, CatalogOffering, CatalogType, Objects, Snapshot},
 };
@@ -323,7 +323,30 @@ impl Changed {
             .map(|node| node.name())
             .collect();
         self.removed.extend(nodes);
+        let class_before = before.as_ref().and_then(|before| class_of(before));
+        if class_before != class_of(&pool) {
+            self.offer_as_others_of(&pool);
+        }
         self.snapshot = self.snapshot.with_node_pool(pool);
+    }
+
+    /// A pool with another node class is offered what other pools of that class are: what the class makes of machines.
+    fn offer_as_others_of(&mut self, pool: &NodePool) {
+        let (own, catalog) = (pool.name(), self.snapshot.catalog());
+        let others = &self.snapshot.objects().node_pools;
+        let is_alike = |other: &&Arc<NodePool>| other.name() != own && class_of(other) == class_of(pool);
+        let alike = others.iter().find(is_alike).map(|other| other.name());
+        let types = alike.as_ref().and_then(|it| catalog.node_pool_instance_types.get(it));
+        let variants = alike.as_ref().and_then(|it| catalog.node_pool_variants.get(it));
+        let (types, variants) = (types.cloned(), variants.cloned());
+        let mut catalog = catalog.clone();
+        catalog.node_pool_instance_types.remove(&own);
+        catalog.node_pool_variants.remove(&own);
+        let types = types.map(|types| (own.clone(), types));
+        catalog.node_pool_instance_types.extend(types);
+        catalog.node_pool_variants.extend(variants.map(|types| (own, types)));
+        let (title, settings) = (self.snapshot.title().clone(), self.snapshot.settings().clone());
+        self.snapshot = Snapshot::new(title, settings, self.snapshot.objects().clone(), catalog);
     }
 
     /// Changes every offering of the catalogue.
@@ -345,6 +368,11 @@ impl Changed {
         let (title, settings) = (self.snapshot.title().clone(), self.snapshot.settings().clone());
         self.snapshot = Snapshot::new(title, settings, self.snapshot.objects().clone(), catalog);
     }
+}
+
+/// The node class of a pool.
+fn class_of(pool: &NodePool) -> Option<&NodeClassReference> {
+    pool.spec.template.spec.node_class_ref.as_ref()
 }
 
 fn unknown_field(what: &str, astray: &Astray) -> Misfit {

@@ -14,6 +14,8 @@ use crate::{
     fleet::{Pool, waited},
     launch::Pending,
     outlook::Outlook,
+    view::Machine,
+    why::passing::Passing,
 };
 
 /// Something that needs a person.
@@ -51,6 +53,11 @@ impl Level {
         }
     }
 }
+
+/// A machine that is not up after so long, and of which somebody says why, does not come up by itself.
+const UP_WITHIN_S: i64 = 300;
+/// What is still there after so long is held by something.
+const GONE_WITHIN_S: i64 = 3600;
 
 /// A limit is near from here on.
 const NEAR_PERCENT: u64 = 90;
@@ -192,6 +199,45 @@ fn held(outlook: &Outlook) -> Vec<Alert> {
     outlook.held.iter().filter(worth).map(alert).collect()
 }
 
+/// A machine that does not get on.
+fn stuck(view: &View<'_>, machine: &Machine<'_>) -> Option<Alert> {
+    match machine.state {
+        State::Launching | State::Starting => coming(view, machine),
+        State::Leaving => leaving(view, machine),
+        State::Ready | State::Cordoned | State::NotReady => None,
+    }
+}
+
+/// A machine that was told to go, and does not.
+fn leaving(view: &View<'_>, machine: &Machine<'_>) -> Option<Alert> {
+    let passing = Passing::of(view, machine)?;
+    let since_s = passing.since_s.filter(|since| *since > GONE_WITHIN_S)?;
+    let kind = if machine.member.node.is_some() {
+        "node"
+    } else {
+        "nodeclaim"
+    };
+    Some(Alert {
+        level: Level::Warn,
+        since_s: Some(since_s),
+        text: format!("{kind} {} does not get away: {}", machine.name, passing.text),
+        ask: format!("why {kind} {}", machine.name),
+    })
+}
+
+/// A machine that was asked for and does not come up.
+fn coming(view: &View<'_>, machine: &Machine<'_>) -> Option<Alert> {
+    let claim = &machine.member.claim?.metadata.name;
+    let passing = Passing::of(view, machine).filter(|it| it.is_stuck)?;
+    let since_s = passing.since_s.filter(|since| *since > UP_WITHIN_S)?;
+    Some(Alert {
+        level: Level::Stop,
+        since_s: Some(since_s),
+        text: format!("NodeClaim {claim} does not come up: {}", passing.text),
+        ask: format!("why nodeclaim {claim}"),
+    })
+}
+
 fn of_nodes(view: &View<'_>) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for machine in view.managed().filter(|machine| machine.state == State::NotReady) {
@@ -206,15 +252,19 @@ fn of_nodes(view: &View<'_>) -> Vec<Alert> {
             ask: format!("why node {}", machine.name),
         });
     }
-    let unpriced = view.managed().filter(|machine| machine.price.is_none());
+    alerts.extend(view.managed().filter_map(|machine| stuck(view, machine)));
+    // What is not launched yet has no type, and costs nothing.
+    let typed = view.managed().filter(|machine| machine.instance_type.is_some());
+    let unpriced = typed.filter(|machine| machine.price.is_none());
     let names: Vec<&str> = unpriced.map(|machine| &*machine.name).collect();
     if let Some(first) = names.first() {
         alerts.push(Alert {
             level: Level::Info,
             since_s: None,
             text: format!(
-                "the price of {} is not in the catalogue: they count for nothing",
-                counted(names.len(), "node")
+                "the price of {} is not in the catalogue: {} for nothing",
+                counted(names.len(), "node"),
+                if names.len() == 1 { "it counts" } else { "they count" }
             ),
             ask: format!("why node {first}"),
         });

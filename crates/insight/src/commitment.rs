@@ -169,7 +169,8 @@ impl Commitments {
             is_on_demand && offering.price > FREE && (reserved || planned)
         };
         let mut catalog = catalog.clone();
-        for entry in &mut catalog.instance_types {
+        let variants = catalog.node_pool_variants.values_mut().flatten();
+        for entry in catalog.instance_types.iter_mut().chain(variants) {
             if entry.offerings.iter().any(|offering| is_free(entry, offering)) {
                 let mut cheaper = CatalogType::clone(entry);
                 for offering in &mut cheaper.offerings {

@@ -129,9 +129,21 @@ impl Funnel {
     pub fn of(explanation: &Explanation) -> Option<Self> {
         let pools = explanation.pools.iter();
         let fix = explanation.fixes.first();
-        let helped = fix.and_then(|fix| pools.clone().find(|pool| Some(&pool.pool) == fix.node_pool.as_ref()));
+        let changed = |fix: &explain::Fix| {
+            fix.changes.iter().find_map(|change| match &change.target {
+                Target::NodePool(pool) => Some(pool.clone()),
+                Target::Pod | Target::Settings => None,
+            })
+        };
+        let helped = fix.and_then(|fix| fix.node_pool.clone().or_else(|| changed(fix)));
+        let helped = helped.and_then(|helped| pools.clone().find(|pool| pool.pool == helped));
         // Of pools that are equally far the heaviest, which comes first.
-        let furthest = helped.or_else(|| pools.clone().rev().max_by_key(|pool| pool.progress()))?;
+        let furthest = helped.or_else(|| {
+            pools
+                .clone()
+                .rev()
+                .max_by_key(|pool| (!pool.is_beside, pool.progress()))
+        })?;
         let others = pools.filter(|pool| pool.pool != furthest.pool);
         let ruled_out = |pool: &PoolFunnel| RuledOut {
             node_pool: pool.pool.to_string(),

@@ -1,12 +1,15 @@
 //! Which instance types a NodePool's requirements leave, by the catalogue of its cloud.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use api::labels::{ARCH, INSTANCE_TYPE};
-use catalogue::Source;
+use catalogue::{NodeClass, Source};
 use model::{
     instance_type::InstanceType,
-    object::{NodePool, NodeSelectorRequirement},
+    object::{NodePool, NodePoolName, NodeSelectorRequirement},
     requirement::{Operator, Requirement, RequirementSpec, Requirements},
     snapshot::{Catalog, TypeReader},
     vocabulary::{KeyId, ValueId, Vocabulary},
@@ -17,17 +20,25 @@ use model::{
 pub(crate) struct Supply {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) types: Vec<InstanceType>,
+    /// The same, in their order, as node classes make them for NodePools.
+    variants: BTreeMap<NodePoolName, Vec<InstanceType>>,
     /// The same as the planner reads it.
     pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Supply {
     /// The catalogue of a cloud in a region; none if it is broken, which is somebody else's message.
-    pub(crate) fn load(source: Source, region: Option<&str>, zones: &[String], has_windows: bool) -> Option<Self> {
+    pub(crate) fn load<'p>(
+        source: Source,
+        region: Option<&str>,
+        zones: &[String],
+        pools: impl Iterator<Item = (&'p NodePool, Option<NodeClass>)> + Clone,
+    ) -> Option<Self> {
         let mut loaded = catalogue::load(source, region, zones).ok()?;
-        if has_windows {
+        if source == Source::Aws && pools.clone().any(|(pool, _)| catalogue::asks_for_windows(pool)) {
             loaded = loaded.with_windows();
         }
+        let loaded = loaded.of_classes(pools).ok()?;
         let mut vocabulary = Vocabulary::new();
         for label in &loaded.catalog.well_known_labels {
             vocabulary.add_well_known(label);
@@ -35,20 +46,33 @@ impl Supply {
         let mut reader = TypeReader::default();
         let types = loaded.catalog.instance_types.iter();
         let types = types.map(|entry| reader.read(entry, &mut vocabulary)).collect();
+        let mut variants = BTreeMap::new();
+        for pool in loaded.catalog.node_pool_variants.keys() {
+            let own = loaded.catalog.of_pool(pool);
+            let own: Vec<_> = own.map(|entry| reader.read(entry, &mut vocabulary)).collect();
+            variants.insert(pool.clone(), own);
+        }
         Some(Self {
             vocabulary,
             types,
+            variants,
             catalog: Arc::new(loaded.catalog),
         })
     }
 
-    /// The types of which a node that meets the requirements can be had.
+    /// The types as a NodePool's node class makes them.
+    pub(crate) fn of_pool(&self, pool: &NodePool) -> &[InstanceType] {
+        self.variants.get(&pool.name()).unwrap_or(&self.types)
+    }
+
+    /// The types of a NodePool of which a node that meets the requirements can be had.
     pub(crate) fn left<'a, 'r>(
         &'a self,
+        pool: &NodePool,
         requirements: &'r Requirements,
         vocabulary: &'r Vocabulary,
     ) -> impl Iterator<Item = &'a InstanceType> + use<'a, 'r> {
-        self.types
+        self.of_pool(pool)
             .iter()
             .filter(move |entry| admits(entry, requirements, vocabulary))
     }

@@ -14,7 +14,7 @@ use api::{
     labels::{REGION, ZONE},
     provider::Provider,
 };
-use catalogue::Source;
+use catalogue::{NodeClass, Source};
 use jiff::Timestamp;
 use model::{
     instance_type::InstanceType,
@@ -142,9 +142,14 @@ impl World {
         let sources: BTreeSet<Source> = self.pools.iter().filter_map(|pool| pool.source).collect();
         for source in sources {
             let known = region.as_deref().filter(|_| source != Source::Kwok);
-            let mut pools = self.pools.iter();
-            let has_windows = source == Source::Aws && pools.any(|pool| catalogue::asks_for_windows(&pool.pool));
-            if let Some(supply) = Supply::load(source, known, &zones, has_windows) {
+            let pools = self.pools.iter().filter(|pool| pool.source == Some(source));
+            let with_class = pools.map(|pool| {
+                let class = self
+                    .class_of(pool)
+                    .and_then(|(_, class)| NodeClass::read(source, class));
+                (&pool.pool, class)
+            });
+            if let Some(supply) = Supply::load(source, known, &zones, with_class) {
                 self.supplies.insert(source, supply);
             }
         }
@@ -157,7 +162,7 @@ impl World {
         for pool in &mut self.pools {
             let supply = pool.source.and_then(|source| self.supplies.get(&source));
             if let Some(supply) = supply {
-                let types = supply.types.iter().enumerate();
+                let types = supply.of_pool(&pool.pool).iter().enumerate();
                 let left = types.filter(|(_, entry)| admits(entry, &pool.requirements, &supply.vocabulary));
                 pool.left = left.map(|(at, _)| at).collect();
             }
@@ -205,7 +210,8 @@ impl World {
         let Some(supply) = self.supply(pool) else {
             return Vec::new();
         };
-        pool.left.iter().filter_map(|at| supply.types.get(*at)).collect()
+        let types = supply.of_pool(&pool.pool);
+        pool.left.iter().filter_map(|at| types.get(*at)).collect()
     }
 
     /// The object at a place.

@@ -9,6 +9,7 @@ use api::{
     labels::{ARCH, OS, WINDOWS_BUILD, aws},
 };
 use aws_sdk_ec2::types::{ArchitectureValues, Filter, Image};
+use catalogue::aws::{WINDOWS_2019, WINDOWS_2022, WINDOWS_2025};
 use jiff::Timestamp;
 use runtime::{Clock, remembered::Remembered};
 use tokio::sync::Mutex;
@@ -18,10 +19,7 @@ use super::{
     networks::question,
     parameters::Parameters,
 };
-use crate::{
-    Clients, Failure,
-    offers::{WINDOWS_2019, WINDOWS_2022, WINDOWS_2025},
-};
+use crate::{Clients, Failure};
 
 /// Why images are not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -77,6 +77,11 @@ fn rest(funnel: &Funnel, screen: &Screen) -> String {
         let command = format!("dovetail whatif {}", words.join(" "));
         text.push_str(&hanging("   check first   ", &command, width));
     }
+    // What keeps a whole NodePool out is no matter of the pod, and is told there.
+    if funnel.fix.is_none() && funnel.stops_at().is_some_and(|step| step.name == "pool state") {
+        let command = format!("dovetail why nodepool {}", funnel.node_pool);
+        text.push_str(&hanging("   look at       ", &command, width));
+    }
     text
 }
 

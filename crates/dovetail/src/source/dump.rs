@@ -2,19 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{
-    dump::{self, Report, Source},
-    snapshot::Snapshot,
-};
+use model::dump::{self, Report, Source};
 
-use super::{DUMP_COMMAND, Needs, Origin, SourceArgs, passed_over, time, untold};
+use super::{DUMP_COMMAND, Gathered, Needs, Origin, SourceArgs, passed_over, time, untold};
 use crate::{failure::Failure, terminal::counted};
 
 /// Kinds that tell what was said and decided.
 const RECORDS: [&str; 2] = ["Event", "ConfigMap"];
 
 /// The objects of the files, and what of them does not count.
-pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin, Vec<String>), Failure> {
+pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<Gathered, Failure> {
     let name = names(&args.place.from);
     let options = dump::Options {
         mode: dump::Mode::Strict,
@@ -49,7 +46,12 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<(Snapshot, Origin,
         objects: report.objects,
         has_records: report.skipped.keys().any(|(_, kind)| RECORDS.contains(&kind.as_str())),
     };
-    Ok((snapshot, origin, assumed))
+    Ok(Gathered {
+        snapshot,
+        classes: report.node_classes,
+        origin,
+        assumed,
+    })
 }
 
 fn source(path: &Path) -> Source {

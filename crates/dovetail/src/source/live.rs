@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use model::{
     dump::{self, Source},
-    snapshot::{Objects, Snapshot},
+    snapshot::Objects,
 };
 use runtime::{
     Api, ApiError, Clock, Resource,
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::{DUMP_COMMAND, Needs, Origin, passed_over};
+use super::{DUMP_COMMAND, Gathered, Needs, Origin, passed_over};
 use crate::{
     failure::Failure,
     live::{USER_AGENT, wait_for},
@@ -32,11 +32,7 @@ const OFFERS: [&str; 3] = ["NodePool", "Node", "NodeOverlay"];
 const LEASE: &str = "karpenter-leader-election";
 
 /// What the API server lists, and what it does not.
-pub(super) fn read(
-    place: &Whereabouts,
-    needs: Needs,
-    clock: &Clock,
-) -> anyhow::Result<(Snapshot, Origin, Vec<String>)> {
+pub(super) fn read(place: &Whereabouts, needs: Needs, clock: &Clock) -> anyhow::Result<Gathered> {
     let listed = wait_for(async { Ok(listed(place, needs).await?) })?;
     let asked_at = listed.server_time.unwrap_or_else(|| clock.now());
     let options = dump::Options {
@@ -62,7 +58,12 @@ pub(super) fn read(
         leader: listed.leader,
         version: listed.version,
     };
-    Ok((snapshot, origin, assumed))
+    Ok(Gathered {
+        snapshot,
+        classes: report.node_classes,
+        origin,
+        assumed,
+    })
 }
 
 /// What an API server answered.
@@ -108,7 +109,7 @@ async fn listed(place: &Whereabouts, needs: Needs) -> Result<Listed, Failure> {
             Err(error) => gaps.take(&error, kind, &name, &cluster)?,
         }
     }
-    if !matches!(needs, Needs::Pools | Needs::Offers) {
+    if needs != Needs::Pools {
         let classes = node_classes(&api, &lists, &mut gaps, &cluster).await?;
         lists.extend(classes);
     }

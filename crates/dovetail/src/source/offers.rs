@@ -3,14 +3,15 @@
 use std::{collections::BTreeSet, io::Read};
 
 use api::labels::{REGION, ZONE};
-use catalogue::Source;
+use catalogue::{NodeClass, Source};
 use model::{
     dump,
+    object::NodePool,
     snapshot::{Catalog, Snapshot},
 };
 use serde_json::{Value, json};
 
-use super::time::UNKNOWN;
+use super::{Classes, time::UNKNOWN};
 use crate::failure::Failure;
 
 /// A catalogue, or the word that the snapshot has its own.
@@ -29,15 +30,21 @@ pub(crate) struct Offers {
     pub(crate) assumed: Vec<String>,
 }
 
-pub(crate) fn choose(snapshot: &Snapshot, asked: Option<&str>, region: Option<&str>) -> Result<Offers, Failure> {
+pub(super) fn choose(
+    snapshot: &Snapshot,
+    classes: &Classes,
+    asked: Option<&str>,
+    region: Option<&str>,
+) -> Result<Offers, Failure> {
+    let embedded = |source, because| embedded(snapshot, classes, source, region, because);
     let named = asked.and_then(|name| Source::ALL.into_iter().find(|source| source.name() == name));
     match (named, asked) {
-        (Some(source), _) => embedded(snapshot, source, region, String::new()),
+        (Some(source), _) => embedded(source, String::new()),
         (None, Some(file)) => from_file(file),
         (None, None) if !snapshot.catalog().instance_types.is_empty() => Ok(plain("snapshot", None)),
         (None, None) => {
             let (source, because) = suggested(snapshot)?;
-            embedded(snapshot, source, region, because)
+            embedded(source, because)
         }
     }
 }
@@ -53,25 +60,29 @@ fn plain(name: &str, catalog: Option<Catalog>) -> Offers {
     }
 }
 
-fn embedded(snapshot: &Snapshot, source: Source, region: Option<&str>, because: String) -> Result<Offers, Failure> {
+fn embedded(
+    snapshot: &Snapshot,
+    classes: &Classes,
+    source: Source,
+    region: Option<&str>,
+    because: String,
+) -> Result<Offers, Failure> {
     let known = region.map(str::to_owned).or_else(|| region_of_nodes(snapshot));
     if let Some(region) = &known {
         check_region(source, region)?;
     }
-    let loaded = catalogue::load(source, known.as_deref(), &zones(snapshot)).map_err(|damaged| {
-        let next = "install the program again, or give a catalogue of your own with --catalogue FILE";
-        Failure::new(
-            format!("the embedded catalogue {} is broken", source.name()),
-            damaged.to_string(),
-            next,
-        )
-    })?;
-    let mut pools = snapshot.objects().node_pools.iter();
-    let loaded = if source == Source::Aws && pools.any(|pool| catalogue::asks_for_windows(pool)) {
-        loaded.with_windows()
-    } else {
-        loaded
-    };
+    let pools = snapshot.objects().node_pools.iter();
+    let pools = pools.map(|pool| (&**pool, class_of(pool, source, classes)));
+    let loaded = catalogue::load(source, known.as_deref(), &zones(snapshot, classes))
+        .and_then(|loaded| loaded.of_classes(pools))
+        .map_err(|damaged| {
+            let next = "install the program again, or give a catalogue of your own with --catalogue FILE";
+            Failure::new(
+                format!("the embedded catalogue {} is broken", source.name()),
+                damaged.to_string(),
+                next,
+            )
+        })?;
     let mut assumed = loaded.assumed;
     if known.is_none() && !loaded.region.is_empty() {
         assumed.insert(
@@ -87,6 +98,13 @@ fn embedded(snapshot: &Snapshot, source: Source, region: Option<&str>, because: 
         because,
         assumed,
     })
+}
+
+/// What a pool's node class makes of machines; none of one that was not read, or not understood.
+fn class_of(pool: &NodePool, source: Source, classes: &Classes) -> Option<NodeClass> {
+    let reference = pool.spec.template.spec.node_class_ref.as_ref()?;
+    let class = classes.get(reference)?;
+    NodeClass::read(source, class)
 }
 
 /// The catalogue that node classes, or else provider IDs of nodes, point to.
@@ -137,8 +155,8 @@ fn region_of_nodes(snapshot: &Snapshot) -> Option<String> {
         .map(ToString::to_string)
 }
 
-/// Zones that nodes are in or NodePools name, because the table does not know the cluster's subnets.
-fn zones(snapshot: &Snapshot) -> Vec<String> {
+/// Zones that nodes are in, NodePools name or node classes have subnets in, because the table knows of none.
+fn zones(snapshot: &Snapshot, classes: &Classes) -> Vec<String> {
     let of_nodes = snapshot
         .objects()
         .nodes
@@ -152,7 +170,16 @@ fn zones(snapshot: &Snapshot) -> Vec<String> {
     let of_pools = of_pools
         .filter(|requirement| *requirement.key == *ZONE && *requirement.operator == *"In")
         .flat_map(|requirement| &requirement.values);
-    let zones: BTreeSet<_> = of_nodes.chain(of_pools).map(ToString::to_string).collect();
+    let of_classes = classes
+        .values()
+        .filter_map(|class| class["status"]["subnets"].as_array())
+        .flatten()
+        .filter_map(|subnet| subnet["zone"].as_str());
+    let zones: BTreeSet<String> = of_nodes
+        .chain(of_pools)
+        .map(ToString::to_string)
+        .chain(of_classes.map(str::to_owned))
+        .collect();
     zones.into_iter().collect()
 }
 

@@ -228,11 +228,23 @@ fn sentence(why: &NodeExplanation, name: &str, now: Timestamp, screen: &Screen) 
             if held == 1 { "it" } else { "them" },
             saving.whole()
         ),
-        (_, _, None) => format!(
-            "{name} stays: {} {} it, and removing it would save nothing.",
-            counted(held, "rule"),
-            if held == 1 { "keeps" } else { "keep" }
-        ),
+        (_, _, None) => {
+            let saves = why
+                .if_removed
+                .as_ref()
+                .is_some_and(|gone| gone.delta_usd_mo < insight::Dollars::ZERO);
+            format!(
+                "{name} stays: {} {} it, and {}.",
+                counted(held, "rule"),
+                if held == 1 { "keeps" } else { "keep" },
+                // A node may be dear and yet no move that is allowed may be worth what it disturbs.
+                if saves {
+                    "without it no move would be worth making"
+                } else {
+                    "removing it would save nothing"
+                }
+            )
+        }
     }
 }
 

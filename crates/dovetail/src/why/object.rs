@@ -39,6 +39,24 @@ const KINDS: [(&str, Kind); 13] = [
     ("nodepools.karpenter.sh", Kind::NodePool),
 ];
 
+/// Kinds that make pods: a question about one is about its pods.
+const WORKLOADS: [&str; 14] = [
+    "deploy",
+    "deployment",
+    "deployments",
+    "rs",
+    "replicaset",
+    "replicasets",
+    "sts",
+    "statefulset",
+    "statefulsets",
+    "ds",
+    "daemonset",
+    "daemonsets",
+    "job",
+    "jobs",
+];
+
 impl Object {
     /// `KIND NAME`, `KIND/NAME`, or for pods `KIND NAMESPACE/NAME`.
     /// Where labels say which one is meant, a kind alone will do.
@@ -77,7 +95,14 @@ impl Object {
 fn unknown_kind(kind: &str, lower: &str, written: &[String]) -> Failure {
     let mut words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
     words.sort_unstable();
+    let of_pods = written
+        .first()
+        .and_then(|first| first.split_once('/'))
+        .map(|(_, name)| name);
+    let of_pods = of_pods.or(written.get(1).map(String::as_str));
     let next = match (nearest(lower, &words), written) {
+        // Pods of a workload begin with its name.
+        _ if WORKLOADS.contains(&lower) => format!("dovetail why pod {}", of_pods.unwrap_or("NAME")),
         (Found::One(near) | Found::None(Some(near)), _) => format!("dovetail why {near} NAME"),
         // What looks like a pod in its namespace.
         (_, [one]) if one.contains('/') => format!("dovetail why pod {one}"),

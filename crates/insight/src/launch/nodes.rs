@@ -116,7 +116,7 @@ pub(super) fn new(plan: &Plan, snapshot: &Snapshot) -> Vec<NewNode> {
 
 fn new_node(number: usize, claim: &PlannedClaim, snapshot: &Snapshot, vocabulary: &mut Vocabulary) -> NewNode {
     let launch = claim.cheapest.as_ref();
-    let entry = launch.and_then(|launch| snapshot.catalog().get(&launch.instance_type));
+    let entry = launch.and_then(|launch| snapshot.catalog().get_of_pool(&claim.node_pool, &launch.instance_type));
     let allocatable = entry.map(|entry| entry.instance_type(vocabulary).allocatable());
     NewNode {
         number,

@@ -105,7 +105,9 @@ fn stirred(claim: &NodeClaim, now: Timestamp) -> NodeClaim {
 /// A node and its claim as they will be once they are up.
 fn launched(snapshot: &Snapshot, planned: &PlannedClaim, name: &str, now: Timestamp) -> Option<(Node, NodeClaim)> {
     let launch = planned.cheapest.as_ref()?;
-    let entry = snapshot.catalog().get(&launch.instance_type)?;
+    let entry = snapshot
+        .catalog()
+        .get_of_pool(&planned.node_pool, &launch.instance_type)?;
     let it = entry.instance_type(&mut Vocabulary::default());
     let pool = snapshot.node_pool(&planned.node_pool)?;
     let mut labels: BTreeMap<Text, Text> = BTreeMap::new();

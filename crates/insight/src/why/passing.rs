@@ -28,7 +28,7 @@ const STEPS: [(&str, &str); 3] = [
 
 impl Passing {
     /// What a machine waits for; none for one that is up.
-    pub(super) fn of(view: &View<'_>, machine: &Machine<'_>) -> Option<Self> {
+    pub(crate) fn of(view: &View<'_>, machine: &Machine<'_>) -> Option<Self> {
         match machine.state {
             State::Launching | State::Starting => Some(coming(view, machine)),
             State::Leaving => Some(leaving(view, machine)),

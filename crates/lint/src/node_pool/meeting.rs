@@ -52,7 +52,7 @@ fn shared_types(world: &World, one: &Pool, other: &Pool) -> usize {
         return 0;
     }
     both.add_all(&others, &vocabulary);
-    supply.left(&both, &vocabulary).count()
+    supply.left(&one.pool, &both, &vocabulary).count()
 }
 
 /// Requirements and labels, without the pool's own name.

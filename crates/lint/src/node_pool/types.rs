@@ -38,7 +38,7 @@ pub(crate) fn arch_narrow(world: &World) -> Vec<Found> {
         }
         let mut vocabulary = supply.vocabulary.clone();
         let open = without(pool, &[at], &mut vocabulary);
-        let all: Vec<_> = supply.left(&open, &vocabulary).collect();
+        let all: Vec<_> = supply.left(&pool.pool, &open, &vocabulary).collect();
         let of = |arch: &str| {
             let same = |entry: &&&InstanceType| value(entry, ARCH, &vocabulary) == Some(arch);
             all.iter().filter(same).copied().collect::<Vec<_>>()
@@ -158,7 +158,7 @@ pub(crate) fn no_type_left(world: &World) -> Vec<Found> {
         let mut relaxed = Vec::new();
         for (at, requirement) in requirements.iter().enumerate() {
             let rest = without(pool, &[at], &mut vocabulary);
-            let count = supply.left(&rest, &vocabulary).count();
+            let count = supply.left(&pool.pool, &rest, &vocabulary).count();
             relaxed.push((count, at, requirement));
         }
         relaxed.retain(|(count, ..)| *count > 0);
@@ -227,7 +227,10 @@ pub(crate) fn redundant(world: &World) -> Vec<Found> {
 fn same_without(pool: &Pool, supply: &Supply, at: usize, all: &[std::sync::Arc<str>]) -> bool {
     let mut vocabulary = supply.vocabulary.clone();
     let rest = without(pool, &[at], &mut vocabulary);
-    let rest: Vec<_> = supply.left(&rest, &vocabulary).map(|entry| &entry.name).collect();
+    let rest: Vec<_> = supply
+        .left(&pool.pool, &rest, &vocabulary)
+        .map(|entry| &entry.name)
+        .collect();
     rest.len() == all.len()
 }
 

@@ -124,7 +124,7 @@ fn meet<'a>(
     }
     let mut both = pool.requirements.clone();
     both.add_all(wanted, vocabulary);
-    let types: Vec<_> = supply.left(&both, vocabulary).collect();
+    let types: Vec<_> = supply.left(&pool.pool, &both, vocabulary).collect();
     (!types.is_empty()).then_some((both, types))
 }
 

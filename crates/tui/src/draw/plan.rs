@@ -59,7 +59,7 @@ pub(super) fn draw(app: &mut App, canvas: &mut Canvas<'_>, area: Rect, now_ms: u
 fn summary(outlook: &Outlook) -> Line {
     let total = &outlook.total;
     let moves = match outlook.moves.len() {
-        0 => "no move would save more than it disturbs".to_owned(),
+        0 => "nothing to move".to_owned(),
         count => {
             let saved = figure::signed(total.delta_usd_mo);
             format!("{}, {saved}/mo", figure::counted(count, "move"))
