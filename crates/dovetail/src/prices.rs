@@ -15,6 +15,7 @@ use crate::{
     plugin,
     reply::{Format, Reply, formats},
     source::{self, Input, Needs, SourceArgs},
+    terminal::counted,
 };
 
 /// Print what a cloud offers: instance types by zone and capacity type with their price an hour, the cheapest first.
@@ -82,6 +83,7 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
     if args.what == What::Pull {
         return Ok(pull::commands(&input)?.into());
     }
+    args.check_types(&input)?;
     args.check_zones(&input)?;
     let pool = args.pool.as_deref().map(|name| pool(&input, name)).transpose()?;
     let is_labelled = |labels: &Labels| args.selector.as_ref().is_none_or(|selector| selector.selects(labels));
@@ -107,6 +109,34 @@ pub(crate) fn answer(args: &Args) -> anyhow::Result<Answer> {
 }
 
 impl Args {
+    /// A beginning that no type's name has is a slip, or of another cloud.
+    fn check_types(&self, input: &Input) -> Result<(), Failure> {
+        let types = input.snapshot.catalog().instance_types.iter();
+        let names: BTreeSet<&str> = types.map(|entry| entry.name.as_str()).collect();
+        let is_unknown = |beginning: &&String| !names.iter().any(|name| is_of(name, beginning));
+        match self.types.iter().find(is_unknown) {
+            None => Ok(()),
+            Some(unknown) => {
+                let why = format!(
+                    "it is the beginning of none of {}",
+                    counted(names.len(), "instance type")
+                );
+                let families: BTreeSet<&str> = names
+                    .iter()
+                    .filter_map(|name| name.split_once('.'))
+                    .map(|it| it.0)
+                    .collect();
+                let known = families.into_iter().chain(names);
+                let next = match lint::nearest(unknown, known) {
+                    Some(near) => format!("{near} is the nearest"),
+                    None => "name the beginning of one, up to where a part of it ends: m7g, Standard_D4s".to_owned(),
+                };
+                let error = format!("--type {unknown}: no instance type here has such a name");
+                Err(Failure::usage(error, why, next))
+            }
+        }
+    }
+
     /// A zone that nobody sells in is a slip, or of another region.
     fn check_zones(&self, input: &Input) -> Result<(), Failure> {
         let types = input.snapshot.catalog().instance_types.iter();

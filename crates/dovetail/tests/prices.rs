@@ -191,3 +191,13 @@ fn a_zone_that_nobody_sells_in_is_told_with_those_there_are() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("zones are us-east-1a, us-east-1b, us-east-1c"));
 }
+
+#[test]
+fn a_type_that_nobody_sells_is_told_with_the_nearest_there_is() {
+    for (wrong, near) in [("m7gg", "m7g"), ("m7g.2xlrge", "m7g.2xlarge")] {
+        let output = prices(&["--catalogue", "aws", "--type", wrong]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(&format!("{near} is the nearest")), "{told}");
+    }
+}
