@@ -18,7 +18,7 @@ use insight::{Prices, View, commitment::Coverage};
 use jiff::Timestamp;
 use model::{
     dump::Report,
-    object::NodeClassReference,
+    object::{Job, NodeClassReference},
     snapshot::{Catalog, Objects, Settings, Snapshot, Title},
 };
 use runtime::Clock;
@@ -55,9 +55,6 @@ pub(crate) enum Needs {
     Decisions,
     /// A catalogue, and what of a cluster says which: NodePools and nodes. A catalogue that is named needs no cluster.
     Offers,
-    /// All objects there are, whatever they are.
-    #[allow(dead_code, reason = "for commands that judge manifests")]
-    Objects,
     /// NodePools and nodes.
     Pools,
 }
@@ -88,6 +85,8 @@ type Classes = BTreeMap<NodeClassReference, Value>;
 struct Gathered {
     snapshot: Snapshot,
     classes: Classes,
+    /// Those whose pods nobody has made.
+    jobs: Vec<Job>,
     origin: Origin,
     assumed: Vec<String>,
 }
@@ -189,6 +188,7 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
         Gathered {
             snapshot: no_cluster(began),
             classes: Classes::new(),
+            jobs: Vec::new(),
             origin: Origin::Catalogue,
             assumed: Vec::new(),
         }
@@ -203,6 +203,7 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
     let Gathered {
         snapshot: raw,
         classes,
+        jobs,
         origin,
         mut assumed,
     } = gathered;
@@ -225,13 +226,13 @@ pub(crate) fn read(args: &SourceArgs, needs: Needs) -> anyhow::Result<Input> {
             assumed.extend(offers.assumed.iter().cloned());
             (snapshot, Some(offers))
         }
-        Needs::Objects | Needs::Pools => (raw, None),
+        Needs::Pools => (raw, None),
     };
     let (snapshot, dated) = time::dated(args.place.at, snapshot, began);
     assumed.extend(dated);
     let is_made = needs == Needs::Decisions && matches!(origin, Origin::Dump { .. });
     let (snapshot, made) = if is_made {
-        untold::with_pods(snapshot)
+        untold::with_pods(snapshot, &jobs)
     } else {
         (snapshot, Vec::new())
     };

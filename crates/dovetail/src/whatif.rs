@@ -3,11 +3,12 @@
 mod report;
 mod table;
 
-use std::{num::NonZero, path::PathBuf, str::FromStr};
+use std::{num::NonZero, path::PathBuf, str::FromStr, sync::Arc};
 
 use forecast::{Change, Direction, Expression, Kind, Workload};
 use model::{
     dump::{self, Mode},
+    object::Job,
     snapshot::{Objects, Snapshot},
 };
 
@@ -275,7 +276,17 @@ fn objects(files: &[&PathBuf]) -> Result<Objects, Failure> {
             "name files with such manifests",
         ));
     }
-    Ok(snapshot.objects().clone())
+    if let Some(job) = report.jobs.values().find(|job| job.width() > forecast::MOST_PODS) {
+        return Err(Failure::new(
+            format!("Job {} makes {} pods at once", job.metadata.key(), job.width()),
+            format!("no cluster runs more than {} pods", forecast::MOST_PODS),
+            "lower spec.parallelism",
+        ));
+    }
+    let mut objects = snapshot.objects().clone();
+    let of_jobs = report.jobs.values().flat_map(Job::pods).map(Arc::new);
+    objects.pods = objects.pods.with(of_jobs.collect::<Vec<_>>());
+    Ok(objects)
 }
 
 #[cfg(test)]

@@ -398,6 +398,33 @@ fn workloads_fresh_from_a_manifest_are_planned_for_as_if_their_pods_were_there()
     );
 }
 
+fn job(spec: &str, metadata: &str) -> String {
+    format!(
+        "---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: night{metadata}}}\nspec:\n  {spec}\n  template:\n    \
+         spec:\n      restartPolicy: Never\n      containers: [{{name: night, resources: {{requests: {{cpu: 1}}}}}}]\n"
+    )
+}
+
+#[test]
+fn jobs_fresh_from_a_manifest_are_planned_for_and_those_of_a_cluster_have_their_pods() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("manifests.yaml");
+    let planned = |job: &str| -> Value {
+        let pool = NODE_POOL.replace("kind: OtherNodeClass", "kind: KWOKNodeClass");
+        fs::write(&file, pool + job).unwrap();
+        let output = run(&["--from", file.to_str().unwrap(), "-o", "json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let fresh = planned(&job("parallelism: 4\n  completions: 3", ""));
+    assert_eq!(fresh["pods"]["on_new_nodes"], 3, "{fresh:#}");
+    let told = "Job night makes its 3 pods, which nobody has made yet";
+    assert!(fresh["assumed"].to_string().contains(told), "{fresh:#}");
+
+    let seen = planned(&job("parallelism: 4", ", uid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8"));
+    assert_eq!(seen["pods"]["on_new_nodes"], 0, "its controller makes them");
+    assert!(seen["assumed"].to_string().contains("1 Job of batch/v1"), "{seen:#}");
+}
+
 #[test]
 fn a_pool_of_an_old_version_is_to_be_converted_and_not_to_be_dumped_again() {
     let folder = tempfile::tempdir().unwrap();

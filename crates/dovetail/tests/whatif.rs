@@ -109,3 +109,49 @@ fn a_manifest_that_the_api_server_rejects_is_refused_with_its_line() {
     );
     assert!(error.contains("spec.disruption.budgets[0].duration"), "{error}");
 }
+
+#[test]
+fn a_job_in_a_manifest_brings_its_pods() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("job.yaml");
+    let job = |parallelism: u32| {
+        let job = format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: night}}\nspec:\n  parallelism: {parallelism}\n  template:\n    \
+             spec:\n      restartPolicy: Never\n      containers: [{{name: night, image: x, resources: {{requests: {{cpu: 3}}}}}}]\n"
+        );
+        std::fs::write(&file, job).unwrap();
+    };
+    let arguments = ["-f", file.to_str().unwrap(), "--at-once"];
+    job(4);
+    let answer = document(&arguments);
+    assert!(
+        answer["change"]
+            .to_string()
+            .contains("4 pods of Job default/night applied"),
+        "{answer:#}"
+    );
+    assert!(!answer["new_nodes"].as_array().unwrap().is_empty(), "{answer:#}");
+    job(2_000_000_000);
+    let refused = dovetail(&arguments);
+    let told = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("lower spec.parallelism"),
+        "{told}"
+    );
+}
+
+#[test]
+fn more_replicas_than_any_cluster_runs_are_a_slip() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("web.yaml");
+    let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2000000000\n  \
+        selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    \
+        spec: {containers: [{name: web, image: x}]}\n";
+    std::fs::write(&file, web).unwrap();
+    let refused = dovetail(&["-f", file.to_str().unwrap()]);
+    let told = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("no cluster runs more than"),
+        "{told}"
+    );
+}

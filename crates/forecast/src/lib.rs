@@ -15,4 +15,4 @@ pub use expression::{Expression, ExpressionError};
 pub use fleet::{Fleet, Left, NewNode};
 pub use question::{Answer, Move, Side, Stuck, ask};
 pub use settle::{Settled, settle};
-pub use workload::{Kind, Workload};
+pub use workload::{Kind, MOST_PODS, Workload};

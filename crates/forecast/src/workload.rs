@@ -1,6 +1,6 @@
 //! Workloads: which pods are a workload's, and what more or fewer replicas, or another template, make of them.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
@@ -113,7 +113,17 @@ fn first_to_go(snapshot: &Snapshot, pod: &Pod) -> (bool, i64, std::cmp::Reverse<
     (pod.node_name.is_some(), cost, std::cmp::Reverse(born), key)
 }
 
+/// No cluster runs more pods than this; a zero too many would fill the memory of whoever asks.
+pub const MOST_PODS: u32 = 200_000;
+
 fn more(snapshot: &Snapshot, found: &Found, count: usize, assumed: &mut Vec<String>) -> Result<Vec<Arc<Pod>>, Misfit> {
+    if u32::try_from(count).map_or(true, |count| count > MOST_PODS) {
+        return Err(Misfit::new(
+            format!("{} at {count} more replicas", found.workload),
+            format!("no cluster runs more than {MOST_PODS} pods"),
+            "name fewer replicas",
+        ));
+    }
     let model = found.pods.first().map(|pod| PodTemplateSpec {
         metadata: pod.metadata.clone(),
         spec: Arc::clone(&pod.spec),
@@ -355,7 +365,18 @@ pub(crate) fn others(objects: &Objects) -> Vec<String> {
     fn told<'a, T: Object + 'a>(all: impl Iterator<Item = &'a Arc<T>>) -> Vec<String> {
         all.map(|it| format!("{} {}", T::KIND, it.metadata().key())).collect()
     }
-    let mut told_all = told(objects.pods.iter());
+    let (owned, single): (Vec<_>, Vec<_>) = objects.pods.iter().partition(|pod| pod.metadata.controller().is_some());
+    let mut told_all = told(single.into_iter());
+    let mut by_owner: BTreeMap<String, usize> = BTreeMap::new();
+    for pod in owned {
+        let owner = pod.metadata.controller();
+        let owner = owner.map(|it| format!("{} {}/{}", it.kind, pod.metadata.namespace, it.name));
+        *by_owner.entry(owner.unwrap_or_default()).or_default() += 1;
+    }
+    told_all.extend(by_owner.into_iter().map(|(owner, pods)| match pods {
+        1 => format!("a pod of {owner}"),
+        pods => format!("{pods} pods of {owner}"),
+    }));
     told_all.extend(told(objects.daemon_sets.iter()));
     told_all.extend(told(objects.node_overlays.iter()));
     told_all.extend(told(objects.pod_disruption_budgets.iter()));

@@ -26,7 +26,10 @@ pub use null::drop_nulls;
 pub use source::Source;
 pub use write::{write, write_gz};
 
-use crate::{object::NodeClassReference, snapshot::Snapshot};
+use crate::{
+    object::{Job, NodeClassReference, Object},
+    snapshot::Snapshot,
+};
 
 /// How to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +65,24 @@ pub struct Report {
     pub skipped: BTreeMap<(String, String), usize>,
     /// Node classes as they are written: a snapshot keeps of them only what the core decides by.
     pub node_classes: BTreeMap<NodeClassReference, Value>,
+    /// Jobs that no API server has seen, by namespace and name: nobody has made their pods.
+    pub jobs: BTreeMap<(String, String), Job>,
     /// What was wrong; empty unless the mode is lenient.
     pub faults: Vec<Fault>,
+}
+
+impl Report {
+    /// Keeps of Jobs those whose pods nobody has made. Of the others no decision reads more than their pods.
+    fn jobs(&mut self, jobs: Vec<Job>) {
+        let (fresh, seen): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::is_fresh);
+        let key = |job: &Job| (job.metadata.namespace.to_string(), job.metadata.name.to_string());
+        self.jobs = fresh.into_iter().map(|job| (key(&job), job)).collect();
+        if !seen.is_empty() {
+            self.objects -= seen.len();
+            self.skipped
+                .insert((Job::API_VERSION.into(), Job::KIND.into()), seen.len());
+        }
+    }
 }
 
 /// Reads dumps and at most one snapshot file into one snapshot. Of two objects with the same kind and key the one read

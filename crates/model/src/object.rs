@@ -13,6 +13,7 @@ mod device;
 mod disruption_budget;
 mod given;
 mod id;
+mod job;
 mod list;
 mod metadata;
 mod node;
@@ -47,6 +48,7 @@ pub use given::Given;
 pub use id::{
     InstanceTypeName, NodeClaimName, NodeName, NodePoolName, ObjectKey, PodUid, ProviderId, ResourceVersion, Text, Uid,
 };
+pub use job::{Job, JobSpec};
 pub(crate) use list::map;
 pub use list::{List, Map};
 pub use metadata::{Labels, Metadata, OwnerReference, is_kept_annotation};

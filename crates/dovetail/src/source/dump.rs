@@ -26,12 +26,12 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<Gathered, Failure>
             format!("mend or take out what is named above; a complete dump is made by\n        {DUMP_COMMAND}"),
         )
     })?;
-    if report.objects == 0 && needs != Needs::Objects {
+    if report.objects == 0 {
         return Err(nothing_in(&name, &report));
     }
     let mut assumed = match needs {
         Needs::Pools | Needs::Offers => Vec::new(),
-        Needs::Decisions | Needs::Objects => passed_over(&report),
+        Needs::Decisions => passed_over(&report),
     };
     let snapshot = if needs == Needs::Decisions {
         let (snapshot, told) = untold::assumed(snapshot);
@@ -49,6 +49,7 @@ pub(super) fn read(args: &SourceArgs, needs: Needs) -> Result<Gathered, Failure>
     Ok(Gathered {
         snapshot,
         classes: report.node_classes,
+        jobs: report.jobs.into_values().collect(),
         origin,
         assumed,
     })

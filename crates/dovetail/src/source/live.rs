@@ -61,6 +61,8 @@ pub(super) fn read(place: &Whereabouts, needs: Needs, clock: &Clock) -> anyhow::
     Ok(Gathered {
         snapshot,
         classes: report.node_classes,
+        // Their controller makes their pods.
+        jobs: Vec::new(),
         origin,
         assumed,
     })
@@ -89,7 +91,7 @@ async fn listed(place: &Whereabouts, needs: Needs) -> Result<Listed, Failure> {
         .map_err(|error| not_connected(&error))?;
     let cluster = short(&context);
     let wanted: Vec<(&str, &str)> = match needs {
-        Needs::Decisions | Needs::Objects => Objects::KINDS.to_vec(),
+        Needs::Decisions => Objects::KINDS.to_vec(),
         Needs::Pools => of_kinds(&POOLS),
         Needs::Offers => of_kinds(&OFFERS),
     };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use forecast::{Change, Kind, Workload};
 use model::{
-    object::{BriefCondition, Condition, ConditionStatus, Metadata, NodePool, Object, Pod, PodPhase},
-    snapshot::{Snapshot, Table},
+    object::{BriefCondition, Condition, ConditionStatus, Job, Metadata, NodePool, Object, Pod, PodPhase},
+    snapshot::{Objects, Snapshot, Table},
 };
 
 use crate::terminal::counted;
@@ -34,44 +34,30 @@ pub(super) fn assumed(mut snapshot: Snapshot) -> (Snapshot, Vec<String>) {
 /// The snapshot with the pods that workloads fresh from a manifest will make, and what was assumed for that. One whose pods
 /// are there, or that an API server has seen, has those it has; and where there are machines, pods that are not there may
 /// have been left out of the dump.
-pub(super) fn with_pods(snapshot: Snapshot) -> (Snapshot, Vec<String>) {
-    let unmade = unmade(&snapshot);
+pub(super) fn with_pods(snapshot: Snapshot, jobs: &[Job]) -> (Snapshot, Vec<String>) {
+    let unmade = unmade(&snapshot, jobs);
     let objects = snapshot.objects();
     if !objects.nodes.is_empty() || !objects.node_claims.is_empty() {
-        let told = unmade.iter().take(MOST_TOLD).map(|(workload, _)| {
-            let workload = said(workload);
-            format!("{workload} has no pods here, and none are planned for; dovetail whatif -f FILE plays a manifest")
+        let told = unmade.iter().take(MOST_TOLD).map(|Wanted { name, .. }| {
+            format!("{name} has no pods here, and none are planned for; dovetail whatif -f FILE plays a manifest")
         });
         return (snapshot.clone(), told.collect());
     }
-    let (workloads, too_many) = within(unmade);
+    let (unmade, too_many): (Vec<_>, Vec<_>) = unmade.into_iter().partition(|it| it.pods <= MOST_PODS);
     let mut told: Vec<String> = too_many
         .iter()
-        .map(|(workload, replicas)| {
-            format!(
-                "{} wants {replicas} pods that nobody has made: left out",
-                said(workload)
-            )
-        })
+        .map(|Wanted { name, pods, .. }| format!("{name} wants {pods} pods that nobody has made: left out"))
         .collect();
-    let changes: Vec<Change> = workloads
-        .iter()
-        .map(|(workload, replicas)| Change::Scale(workload.clone(), *replicas))
-        .collect();
+    let changes: Vec<Change> = unmade.iter().map(Wanted::made).collect();
     let Ok(made) = forecast::changed(&snapshot, &changes) else {
         return (snapshot, told);
     };
-    told.extend(workloads.iter().map(|(workload, replicas)| match replicas {
-        1 => format!("{} makes its pod, which nobody has made yet", said(workload)),
-        count => format!("{} makes its {count} pods, which nobody has made yet", said(workload)),
+    told.extend(unmade.iter().map(|Wanted { name, pods, .. }| match pods {
+        1 => format!("{name} makes its pod, which nobody has made yet"),
+        count => format!("{name} makes its {count} pods, which nobody has made yet"),
     }));
     told.extend(made.assumed);
     (made.snapshot, told)
-}
-
-/// A manifest need not say a namespace.
-fn said(workload: &Workload) -> String {
-    workload.to_string().replace(" /", " ")
 }
 
 /// So many workloads without pods are named.
@@ -79,16 +65,50 @@ const MOST_TOLD: usize = 5;
 /// So many pods are made for one workload: more are a slip, and would fill the memory of whoever asks.
 const MOST_PODS: u32 = 10_000;
 
-/// A workload and how many pods it wants.
-type Wanted = (Workload, u32);
-
-/// Those that are played, and those that want too much.
-fn within(workloads: Vec<Wanted>) -> (Vec<Wanted>, Vec<Wanted>) {
-    workloads.into_iter().partition(|(_, replicas)| *replicas <= MOST_PODS)
+/// What wants pods and has none.
+struct Wanted<'a> {
+    name: String,
+    pods: u32,
+    by: By<'a>,
 }
 
-/// Deployments and StatefulSets that want pods and have none.
-fn unmade(snapshot: &Snapshot) -> Vec<Wanted> {
+enum By<'a> {
+    Workload(Workload),
+    Job(&'a Job),
+}
+
+impl<'a> Wanted<'a> {
+    fn of(workload: Workload, pods: u32) -> Self {
+        Self {
+            // A manifest need not say a namespace.
+            name: workload.to_string().replace(" /", " "),
+            pods,
+            by: By::Workload(workload),
+        }
+    }
+
+    fn of_job(job: &'a Job) -> Self {
+        Self {
+            name: format!("Job {}", job.metadata.key()),
+            pods: job.width(),
+            by: By::Job(job),
+        }
+    }
+
+    /// What brings the pods.
+    fn made(&self) -> Change {
+        match &self.by {
+            By::Workload(workload) => Change::Scale(workload.clone(), self.pods),
+            By::Job(job) => Change::Apply(Box::new(Objects {
+                pods: Table::new(job.pods().map(Arc::new).collect()),
+                ..Objects::default()
+            })),
+        }
+    }
+}
+
+/// Deployments, StatefulSets, ReplicaSets of nobody and Jobs that want pods and have none.
+fn unmade<'a>(snapshot: &Snapshot, jobs: &'a [Job]) -> Vec<Wanted<'a>> {
     let objects = snapshot.objects();
     let has_pods = |metadata: &Metadata| {
         let is_here = |pod: &&Arc<Pod>| pod.metadata.namespace == metadata.namespace;
@@ -106,13 +126,17 @@ fn unmade(snapshot: &Snapshot) -> Vec<Wanted> {
             namespace: Some(metadata.namespace.to_string()),
             name: metadata.name.to_string(),
         };
-        (replicas > 0 && !is_seen(metadata) && !has_pods(metadata)).then_some((workload, replicas))
+        let is_unmade = replicas > 0 && !is_seen(metadata) && !has_pods(metadata);
+        (is_unmade && metadata.controller().is_none()).then(|| Wanted::of(workload, replicas))
     };
     let deployments = objects.deployments.iter();
     let deployments = deployments.filter_map(|it| wants(Kind::Deployment, &it.metadata, it.spec.replicas));
     let sets = objects.stateful_sets.iter();
     let sets = sets.filter_map(|it| wants(Kind::StatefulSet, &it.metadata, it.spec.replicas));
-    deployments.chain(sets).collect()
+    let revisions = objects.replica_sets.iter();
+    let revisions = revisions.filter_map(|it| wants(Kind::ReplicaSet, &it.metadata, it.spec.replicas));
+    let jobs = jobs.iter().map(Wanted::of_job).filter(|it| it.pods > 0);
+    deployments.chain(sets).chain(revisions).chain(jobs).collect()
 }
 
 /// Puts in what was judged anew; how many, if any.

@@ -332,9 +332,10 @@ impl Reading {
             origin: String::new(),
         };
         let title = frame.title.unwrap_or_else(untitled);
-        let (objects, node_classes) = self.draft.finish();
+        let (objects, node_classes, jobs) = self.draft.finish();
         self.report.node_classes = node_classes;
-        self.report.repeated = self.report.objects.saturating_sub(objects.len());
+        self.report.repeated = self.report.objects.saturating_sub(objects.len() + jobs.len());
+        self.report.jobs(jobs);
         Ok((
             Snapshot::new(title, frame.settings, objects, frame.catalog),
             self.report,

@@ -12,8 +12,8 @@ use super::Table;
 use crate::{
     digest::of_version,
     object::{
-        CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Metadata, Namespace, Node, NodeClaim, NodeClass,
-        NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
+        CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, Job, Metadata, Namespace, Node, NodeClaim,
+        NodeClass, NodeClassReference, NodeOverlay, NodePool, Object, PersistentVolume, PersistentVolumeClaim, Pod,
         PodDisruptionBudget, PodTemplate, Read, ReplicaSet, ReplicationController, ResourceClaim,
         ResourceClaimTemplate, ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
     },
@@ -50,6 +50,7 @@ macro_rules! readable {
     };
 }
 readable!(NodeClass);
+readable!(Job);
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
@@ -70,6 +71,8 @@ macro_rules! kinds {
             node_classes: BTreeMap<NodeClassReference, Arc<NodeClass>>,
             /// The same as they are written.
             written_classes: WrittenClasses,
+            /// What nobody has made the pods of.
+            jobs: Vec<Job>,
         }
 
         impl Draft {
@@ -82,6 +85,9 @@ macro_rules! kinds {
                         Ok(())
                     });
                 })*
+                if is_job(what) {
+                    return Some(Self::read_job);
+                }
                 kind.ends_with("NodeClass").then_some(Self::read_node_class as ReadInto)
             }
 
@@ -101,6 +107,12 @@ macro_rules! kinds {
                     self.$field.push(Arc::new(object));
                     return Ok(true);
                 })*
+                if is_job(what) {
+                    let job = Job::deserialize(MapAccessDeserializer::new(fields))?;
+                    named(&job.metadata)?;
+                    self.jobs.push(job);
+                    return Ok(true);
+                }
                 if !kind.ends_with("NodeClass") {
                     while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                     return Ok(false);
@@ -117,15 +129,16 @@ macro_rules! kinds {
                 $(self.$field.append(&mut later.$field);)*
                 self.node_classes.append(&mut later.node_classes);
                 self.written_classes.append(&mut later.written_classes);
+                self.jobs.append(&mut later.jobs);
             }
 
-            /// The tables, and node classes as they are written; of two objects with the same key the later one stays.
-            pub(crate) fn finish(self) -> (Objects, WrittenClasses) {
+            /// The tables, and what beside them is as it is written; of two objects with the same key the later one stays.
+            pub(crate) fn finish(self) -> (Objects, WrittenClasses, Vec<Job>) {
                 let objects = Objects {
                     $($field: Table::new(self.$field),)*
                     node_classes: Arc::new(self.node_classes),
                 };
-                (objects, self.written_classes)
+                (objects, self.written_classes, self.jobs)
             }
         }
 
@@ -219,6 +232,10 @@ kinds! {
     resource_claim_templates: ResourceClaimTemplate,
 }
 
+fn is_job(what: TypeMeta<'_>) -> bool {
+    (what.api_version, what.kind) == (Job::API_VERSION, Job::KIND)
+}
+
 /// What has no name is nobody.
 fn named<E: serde::de::Error>(metadata: &Metadata) -> Result<(), E> {
     if metadata.name.is_empty() {
@@ -236,6 +253,11 @@ impl Draft {
     fn read_node_class(&mut self, what: &TypeMeta<'_>, json: &str, pool: &mut Sharing) -> serde_json::Result<()> {
         let class = NodeClass::read(json.as_bytes())?;
         self.add_class(class, serde_json::from_str(json)?, *what, pool);
+        Ok(())
+    }
+
+    fn read_job(&mut self, _: &TypeMeta<'_>, json: &str, _: &mut Sharing) -> serde_json::Result<()> {
+        self.jobs.push(Job::read(json.as_bytes())?);
         Ok(())
     }
 
