@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    fn job(spec: Value) -> Job {
+    fn job(spec: &Value) -> Job {
         serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap()
     }
 
@@ -113,7 +113,7 @@ mod tests {
             (json!({"parallelism": 4, "suspend": true}), 0),
         ];
         for (spec, expected) in cases {
-            let job = job(spec);
+            let job = job(&spec);
             assert_eq!(job.width(), expected, "{job:?}");
             assert_eq!(job.pods().count(), expected as usize, "{job:?}");
         }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn its_pods_are_of_its_template_and_its_own() {
         let template = json!({"metadata": {"labels": {"app": "x"}}, "spec": {"nodeSelector": {"a": "b"}}});
-        let pod = job(json!({"template": template})).pods().next().unwrap();
+        let pod = job(&json!({"template": template})).pods().next().unwrap();
         assert_eq!(pod.metadata.key().to_string(), "default/a-0");
         assert_eq!(&*pod.metadata.controller().unwrap().kind, "Job");
         assert!(pod.metadata.labels.get("app").is_some() && !pod.spec.node_selector.is_empty());
