@@ -102,6 +102,11 @@ fn the_same_objects_give_the_same_snapshot_however_they_are_printed() {
             "flow yaml",
             format!("{{apiVersion: v1, kind: List, items: [{a}, {b}]}}").into_bytes(),
         ),
+        ("json between markers of yaml", format!("{a}\n---\n{b}\n").into_bytes()),
+        (
+            "yaml after json",
+            format!("{a}\n---\n{}", YAML.split("---\n").last().unwrap_or_default()).into_bytes(),
+        ),
     ];
     let expected = read(&format!("{a}{b}"), Mode::Strict).unwrap().0;
     assert_eq!(expected.objects().pods.len(), 2);

@@ -16,16 +16,25 @@ pub(super) fn split(source: &str, text: &str, reading: &mut Reading) {
     if text.trim_start().starts_with(['{', '[']) {
         split_json(source, text, reading);
     } else {
-        split_yaml(source, text, reading);
+        split_yaml(source, text, Done::default(), reading);
     }
+}
+
+/// What of a text was read already.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
+    bytes: usize,
+    documents: usize,
 }
 
 fn split_json(source: &str, text: &str, reading: &mut Reading) {
     if let Some(read) = list::json(text) {
         return reading.take(read);
     }
-    let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    for (number, value) in (1..).zip(values) {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut done = Done::default();
+    while let Some(value) = values.next() {
+        let number = done.documents + 1;
         let mut place = Place {
             source: source.into(),
             document: Some(number),
@@ -39,11 +48,17 @@ fn split_json(source: &str, text: &str, reading: &mut Reading) {
                     Some(read) => reading.take(read),
                     None => reading.document(&place, json.get()),
                 }
+                done = Done {
+                    bytes: values.byte_offset(),
+                    documents: number,
+                };
             }
             Err(error) => {
                 // YAML may begin with a brace too, as a flow mapping; whole JSON documents were not read as one.
-                if number == 1 && !is_truncated(&error) && yaml_to_json(text).is_ok() {
-                    return split_yaml(source, text, reading);
+                let is_flow = number == 1 && !is_truncated(&error) && yaml_to_json(text).is_ok();
+                // And documents of YAML may be JSON each.
+                if is_flow || is_marked(text, done.bytes) {
+                    return split_yaml(source, text, done, reading);
                 }
                 place.line = Some(error.line());
                 return reading.fault(Fault::of_place(
@@ -60,11 +75,17 @@ fn is_truncated(error: &serde_json::Error) -> bool {
     error.is_eof()
 }
 
+/// Whether what comes next is the marker between documents of YAML.
+fn is_marked(text: &str, from: usize) -> bool {
+    let rest = text.get(from..).unwrap_or_default().trim_start();
+    from > 0 && rest.lines().next().is_some_and(is_marker)
+}
+
 /// Splits at the markers first, so that a fault in one document leaves the others readable. A line that begins with a
 /// marker cannot be content: YAML forbids it in every kind of scalar.
-fn split_yaml(source: &str, text: &str, reading: &mut Reading) {
-    let mut number = 0;
-    for (line, chunk) in yaml_chunks(text) {
+fn split_yaml(source: &str, text: &str, done: Done, reading: &mut Reading) {
+    let mut number = done.documents;
+    for (line, chunk) in yaml_chunks(text, done.bytes) {
         if chunk
             .lines()
             .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
@@ -100,8 +121,8 @@ fn split_yaml(source: &str, text: &str, reading: &mut Reading) {
     }
 }
 
-/// The documents of a YAML text, each with the number of lines before it.
-fn yaml_chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The documents of a YAML text that begin behind what was read, each with the number of lines before it.
+fn yaml_chunks(text: &str, read: usize) -> impl Iterator<Item = (usize, &str)> {
     let mut chunks = Vec::new();
     let (mut start, mut start_line, mut at) = (0, 0, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -120,6 +141,7 @@ fn yaml_chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
     chunks.push((start_line, start, at));
     chunks
         .into_iter()
+        .filter(move |(_, from, _)| read == 0 || *from > read)
         .filter_map(move |(line, from, to)| Some((line, text.get(from..to)?)))
 }
 
