@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use model::object::{NodeClaimName, ObjectKey};
+
 /// How to plan. The default is what the provisioner asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -15,6 +17,9 @@ pub struct Options {
     pub is_consolidation: bool,
     /// Reservation slots that come free with the nodes this run replaces, by reservation id.
     pub credited_reservations: BTreeMap<String, u32>,
+    /// Where an earlier plan has pods that still wait, by NodeClaim: there they stay if they still fit. Upstream's algorithm
+    /// knows nothing of it.
+    pub promised: BTreeMap<ObjectKey, NodeClaimName>,
     /// How many ways of buying are tried at once; the plan does not depend on it.
     pub threads: usize,
     /// Makes upstream's mistake about devices of the same name (`docs/upstream.md`), to compare plans with its.

@@ -199,7 +199,7 @@ impl<'p> Race<'p> {
         }
         let (mut run, left) = with_nodes_filled(problem);
         if left.is_empty() {
-            return;
+            return self.propose("keeping promises", finish::plan(&mut run, &left));
         }
         let claims = self.claims_wanted();
         let picture = adapt::for_passes(&mut run, &left);
@@ -259,14 +259,19 @@ impl<'p> Race<'p> {
             let (mut run, left) = with_nodes_filled(self.problem);
             let parts: Vec<i64> = claims.iter().map(|claims| claims * times).collect();
             let left = run.drain_sparingly(left.into(), &parts);
-            let mut proposal = self.proposal("sharing limits", finish::plan(&mut run, &left));
-            if proposal.is_entered {
-                let mut rehearsals = std::mem::take(&mut self.rehearsals);
-                (proposal.contender.realised, proposal.steps) = self.rehearsed(&mut proposal.plan, &mut rehearsals[0]);
-                self.rehearsals = rehearsals;
-            }
-            self.enter(proposal);
+            self.propose("sharing limits", finish::plan(&mut run, &left));
         }
+    }
+
+    /// Lets a plan into the race that no search proposed.
+    fn propose(&mut self, name: &'static str, plan: Plan) {
+        let mut proposal = self.proposal(name, plan);
+        if proposal.is_entered {
+            let mut rehearsals = std::mem::take(&mut self.rehearsals);
+            (proposal.contender.realised, proposal.steps) = self.rehearsed(&mut proposal.plan, &mut rehearsals[0]);
+            self.rehearsals = rehearsals;
+        }
+        self.enter(proposal);
     }
 
     /// Tries some at once, each on a thread of its own. What comes of it does not depend on how many.
@@ -591,10 +596,12 @@ fn rank(contender: &Contender) -> (usize, Price, usize, std::cmp::Reverse<usize>
     )
 }
 
-/// A run whose existing nodes are filled, and the pods that still need a place.
+/// A run whose existing nodes are filled, by pods that were promised room there first, and the pods that still need a
+/// place.
 fn with_nodes_filled(problem: &Problem) -> (Run<'_>, Vec<u32>) {
     let mut run = Run::new(problem);
-    let left = run.place_on_nodes(problem.demand());
+    let rest = run.place_as_promised(problem.demand());
+    let left = run.place_on_nodes(rest);
     (run, left)
 }
 

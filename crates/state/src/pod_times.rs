@@ -126,6 +126,11 @@ impl State {
         self.pod_timings.claims.get(pod)
     }
 
+    /// All pods that are meant to run on some claim's machine, with that claim.
+    pub fn promises(&self) -> impl Iterator<Item = (&ObjectKey, &NodeClaimName)> {
+        self.pod_timings.claims.iter()
+    }
+
     /// The pods that are meant to run on a claim's machine, in their order.
     pub fn pods_of_claim(&self, claim: &NodeClaimName) -> impl Iterator<Item = &ObjectKey> {
         self.pod_timings.pods.get(claim).into_iter().flatten()

@@ -1,6 +1,6 @@
 //! What a decision knew beside the snapshot, and the same decision once more.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use disruption::{Command, Facts, Method, Replacement, Round};
 use jiff::Timestamp;
@@ -58,6 +58,9 @@ struct PlanGiven {
     packing: String,
     steering: String,
     foresight: bool,
+    /// Pods that earlier plans have on machines to come, by claim.
+    #[serde(default)]
+    promised: BTreeMap<NodeClaimName, Vec<(String, String)>>,
 }
 
 impl Taped {
@@ -98,8 +101,18 @@ impl From<&Given> for PlanGiven {
             packing: packing.to_owned(),
             steering: given.manner.steering.as_str().to_owned(),
             foresight: given.manner.foresight,
+            promised: by_claim(&given.manner.options.promised),
         }
     }
+}
+
+fn by_claim(promised: &BTreeMap<ObjectKey, NodeClaimName>) -> BTreeMap<NodeClaimName, Vec<(String, String)>> {
+    let mut by_claim: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (pod, claim) in promised {
+        let pod = (pod.namespace.to_string(), pod.name.to_string());
+        by_claim.entry(claim.clone()).or_default().push(pod);
+    }
+    by_claim
 }
 
 impl From<PlanGiven> for Given {
@@ -118,7 +131,12 @@ impl From<PlanGiven> for Given {
             foresight: given.foresight,
             ..runtime::Settings::default()
         };
-        let manner: Manner = pass::manner(&settings);
+        let mut manner: Manner = pass::manner(&settings);
+        let promises = given.promised.into_iter().flat_map(|(claim, pods)| {
+            let promise = move |(namespace, name): (String, String)| (ObjectKey::new(&namespace, &name), claim.clone());
+            pods.into_iter().map(promise)
+        });
+        manner.options.promised = promises.collect();
         Self {
             marked: given.marked,
             left_out: given

@@ -1,6 +1,7 @@
 //! One pass: what is pending, planned, and acted on.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -126,10 +127,9 @@ impl Controller for Provisioner {
         let marked = marked(cluster);
         let whole = cluster.snapshot();
         let left_out = left_out(&whole, cluster);
-        let (snapshot, manner) = (
-            planned_on(&going(&whole, &marked), &left_out),
-            manner(cluster.settings()),
-        );
+        let snapshot = planned_on(&going(&whole, &marked), &left_out);
+        let mut manner = manner(cluster.settings());
+        manner.options.promised = promised(cluster);
         let given = Given {
             marked,
             left_out,
@@ -218,6 +218,15 @@ fn planned_ids(steps: &[Step]) -> Vec<ledger::Id> {
     ids.sort_unstable();
     ids.dedup();
     ids
+}
+
+/// Where earlier plans have pods that still wait.
+fn promised(cluster: &Cluster) -> BTreeMap<ObjectKey, NodeClaimName> {
+    cluster.look(|state| {
+        let waits = |pod: &ObjectKey| state.get::<Pod>(pod).is_some_and(|pod| pod.node_name.is_none());
+        let promises = state.promises().filter(|(pod, _)| waits(pod));
+        promises.map(|(pod, claim)| (pod.clone(), claim.clone())).collect()
+    })
 }
 
 /// Claims that are marked for deletion, in memory only.

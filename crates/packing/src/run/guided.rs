@@ -112,6 +112,18 @@ impl Run<'_> {
         })
     }
 
+    /// Places a pod on one existing node, if that takes it as it is.
+    pub(super) fn place_on_that_node(&mut self, pod: u32, node: usize) -> bool {
+        let Some(candidate) = self.candidate(pod).filter(|_| self.rules.is_used_host_fine) else {
+            return false;
+        };
+        let (at, bit) = (node / 64, node % 64);
+        let closed = self.memo.nodes[candidate.fit].word(at) | self.gone.word(at) | !self.open_hosts(at);
+        let is_placed = closed >> bit & 1 == 0 && self.try_node(candidate, node);
+        self.memo.placed += u64::from(is_placed);
+        is_placed
+    }
+
     /// Places a pod on an existing node, if one takes it as it is.
     pub(super) fn place_on_node(&mut self, pod: u32) -> bool {
         if self.nodes.states.is_empty() {

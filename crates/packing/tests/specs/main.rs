@@ -28,6 +28,7 @@ mod offers;
 mod pod_affinity;
 mod pools;
 mod preferences;
+mod promises;
 mod provisioning;
 mod requirements;
 mod reservations;
