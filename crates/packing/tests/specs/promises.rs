@@ -100,7 +100,7 @@ fn pods_spread_over_zones_keep_their_places_whichever_is_tried_first() {
     let plan = planned_again(&world, &promises);
     assert_eq!((plan.claims.len(), plan.unplaced.len()), (0, 0));
     for node in &plan.existing {
-        let own = |pod: &&str| promises.contains(&(**pod, node.name.as_str()));
-        assert!(node.pods.iter().map(|pod| &*pod.metadata.name).all(|pod| own(&pod)));
+        let own = |pod: &str| promises.contains(&(pod, node.name.as_str()));
+        assert!(node.pods.iter().all(|pod| own(&pod.metadata.name)));
     }
 }
