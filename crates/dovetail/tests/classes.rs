@@ -183,7 +183,8 @@ fn pods_have_the_disk_that_their_aksnodeclass_gives() {
     let large = asked(&objects(&json!({"osDiskSizeGB": 256})), &["why", "pod", "x"]);
     assert!(large.contains("nothing is in its way"), "{large}");
     let small = asked(&objects(&json!({})), &["why", "pod", "x"]);
-    assert!(small.contains("have up to 128G"), "{small}");
+    // A disk of 128 GB, in the unit of what the pod asks for.
+    assert!(small.contains("have up to 119.2Gi"), "{small}");
 }
 
 #[test]

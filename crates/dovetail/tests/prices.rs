@@ -145,7 +145,15 @@ fn rows_for_a_spreadsheet_are_prices_to_read_again() {
 
 #[test]
 fn nothing_found_is_an_answer_and_with_exit_code_a_no() {
-    let output = prices(&["--catalogue", "aws", "--type", "m99", "--exit-code"]);
+    let output = prices(&[
+        "--catalogue",
+        "aws",
+        "--type",
+        "m7g.large",
+        "--cpu",
+        "64",
+        "--exit-code",
+    ]);
     assert_eq!(output.status.code(), Some(3));
     assert!(
         text(&output.stdout).starts_with("None of 8,070 offers is as asked for."),

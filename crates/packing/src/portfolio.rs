@@ -31,7 +31,7 @@ use crate::{
     finish,
     options::{Packing, Steering},
     problem::Problem,
-    run::Run,
+    run::{Run, promised::broken},
 };
 
 /// What every contender came to.
@@ -58,6 +58,8 @@ pub struct Contender {
     pub claims: usize,
     /// Pods without a place.
     pub unplaced: usize,
+    /// Pods that were promised room on a node that is on its way, and are elsewhere.
+    pub broken: usize,
     /// Instance types its claims may become, summed up.
     pub options: usize,
     /// It places what the faithful plan places, and is as flexible.
@@ -179,7 +181,7 @@ impl<'p> Race<'p> {
             flexibility,
             rehearsals: threads.map(|_| Rehearsal::new(&problem.snapshot)).collect(),
             report: Report {
-                contenders: vec![contender("faithful", &faithful, true)],
+                contenders: vec![contender(problem, "faithful", &faithful, true)],
                 ..Report::default()
             },
             plans: vec![(0, faithful)],
@@ -193,13 +195,17 @@ impl<'p> Race<'p> {
 
     fn run(&mut self) {
         let problem = self.problem;
-        // A plan that buys nothing cannot be beaten.
-        if self.report.contenders[0].claims == 0 {
+        // A plan that buys nothing cannot be beaten, but by one that keeps more promises.
+        let buys_nothing = self.report.contenders[0].claims == 0;
+        if buys_nothing && self.report.contenders[0].broken == 0 {
             return;
         }
         let (mut run, left) = with_nodes_filled(problem);
         if left.is_empty() {
             return self.propose("keeping promises", finish::plan(&mut run, &left));
+        }
+        if buys_nothing {
+            return;
         }
         let claims = self.claims_wanted();
         let picture = adapt::for_passes(&mut run, &left);
@@ -345,7 +351,7 @@ impl<'p> Race<'p> {
         // A pod that gets a node is worth more than types to choose from: within limits, a choice has to be paid for.
         let is_valid = left.is_subset(&self.hopeless)
             && (left.len() < self.hopeless.len() || is_flexible(&plan, self.flexibility));
-        let contender = contender(name, &plan, is_valid);
+        let contender = contender(self.problem, name, &plan, is_valid);
         let is_better = rank(&contender) < rank(&self.report.contenders[0]);
         Proposal {
             is_entered: is_valid && is_better && !self.is_known(&contender),
@@ -357,7 +363,7 @@ impl<'p> Race<'p> {
 
     /// Whether a contender looks just like it.
     fn is_known(&self, contender: &Contender) -> bool {
-        let look = |it: &Contender| (it.is_valid, it.price, it.unplaced, it.claims, it.options);
+        let look = |it: &Contender| (it.is_valid, it.price, it.unplaced, it.broken, it.claims, it.options);
         let mut others = self.report.contenders.iter();
         others.any(|other| look(other) == look(contender))
     }
@@ -586,12 +592,14 @@ fn capacity_type(claim: &PlannedClaim) -> Option<&str> {
     claim.cheapest.as_ref()?.capacity_type.as_deref()
 }
 
-/// What counts between valid plans: fewer pods left over, then money, then fewer nodes, then more types to choose from.
-fn rank(contender: &Contender) -> (usize, Price, usize, std::cmp::Reverse<usize>) {
+/// What counts between valid plans: fewer pods left over, then money, then fewer nodes, then promises kept, then more types
+/// to choose from.
+fn rank(contender: &Contender) -> (usize, Price, usize, usize, std::cmp::Reverse<usize>) {
     (
         contender.unplaced,
         contender.price,
         contender.claims,
+        contender.broken,
         std::cmp::Reverse(contender.options),
     )
 }
@@ -605,12 +613,13 @@ fn with_nodes_filled(problem: &Problem) -> (Run<'_>, Vec<u32>) {
     (run, left)
 }
 
-fn contender(name: &'static str, plan: &Plan, is_valid: bool) -> Contender {
+fn contender(problem: &Problem, name: &'static str, plan: &Plan, is_valid: bool) -> Contender {
     Contender {
         name,
         price: plan.price(),
         claims: plan.claims.len(),
         unplaced: plan.unplaced.len(),
+        broken: broken(problem, plan),
         options: plan.claims.iter().map(|claim| claim.options.len()).sum(),
         is_valid,
         realised: None,

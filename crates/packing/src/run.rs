@@ -10,7 +10,7 @@ mod commit;
 mod device;
 mod guided;
 mod probe;
-mod promised;
+pub(crate) mod promised;
 pub(crate) mod replay;
 mod rollback;
 mod sparing;

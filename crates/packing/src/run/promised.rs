@@ -7,10 +7,14 @@
 use std::collections::HashMap;
 
 use api::labels::ZONE;
-use model::object::{NodeClaimName, Text};
+use model::{
+    object::{NodeClaimName, NodeName, Pod, Text},
+    plan::Plan,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Run;
+use crate::problem::Problem;
 
 /// How often pods are tried again that others had to come before: a spread takes them in turns only.
 const LAPS: usize = 4;
@@ -21,6 +25,34 @@ struct Promise {
     turn: u32,
     pod: u32,
     node: usize,
+}
+
+/// Where each claim's node is among the nodes that take pods; empty when nothing was promised.
+fn nodes_of_claims(problem: &Problem) -> HashMap<NodeClaimName, usize> {
+    if problem.options.promised.is_empty() {
+        return HashMap::new();
+    }
+    let nodes = problem.nodes.iter().enumerate();
+    nodes
+        .filter_map(|(at, node)| Some((node.claim.as_ref()?.name(), at)))
+        .collect()
+}
+
+/// How many pods a plan has elsewhere than they were promised, though that node is there.
+pub(crate) fn broken(problem: &Problem, plan: &Plan) -> usize {
+    let promised = &problem.options.promised;
+    let nodes = nodes_of_claims(problem);
+    let node_of = |pod: &Pod| {
+        let at = nodes.get(promised.get(&pod.metadata.key())?)?;
+        problem.nodes.get(*at).map(|node| &node.name)
+    };
+    let is_broken = |pod: &Pod, place: Option<&NodeName>| node_of(pod).is_some_and(|node| place != Some(node));
+    let elsewhere = plan.claims.iter().flat_map(|claim| &claim.pods).map(|pod| (pod, None));
+    let unplaced = plan.unplaced.iter().map(|left| (&left.pod, None));
+    let on_nodes = plan.existing.iter();
+    let on_nodes = on_nodes.flat_map(|node| node.pods.iter().map(|pod| (pod, Some(&node.name))));
+    let places = elsewhere.chain(unplaced).chain(on_nodes);
+    places.filter(|(pod, place)| is_broken(pod, *place)).count()
 }
 
 impl Run<'_> {
@@ -49,15 +81,7 @@ impl Run<'_> {
     fn promises(&self, queue: &[u32]) -> Vec<Promise> {
         let problem = self.problem;
         let promised = &problem.options.promised;
-        if promised.is_empty() {
-            return Vec::new();
-        }
-        let nodes: HashMap<NodeClaimName, usize> = problem
-            .nodes
-            .iter()
-            .enumerate()
-            .filter_map(|(at, node)| Some((node.claim.as_ref()?.name(), at)))
-            .collect();
+        let nodes = nodes_of_claims(problem);
         let mut turns: FxHashMap<(u32, Option<&Text>), u32> = FxHashMap::default();
         let promise = |&pod: &u32| {
             let claim = promised.get(&problem.pods[pod as usize].pod.metadata.key())?;

@@ -62,6 +62,25 @@ fn pods_that_were_planned_for_machines_on_their_way_buy_no_others() {
     assert!(KEPT.iter().all(|kept| places.contains(kept)), "{places:?}");
 }
 
+/// A plan that buys nothing may still shuffle the pods, and the next round then finds them on the wrong machines.
+#[test]
+fn pods_stay_with_the_machine_they_were_planned_for_though_another_would_do() {
+    let mut world = World::new().with(pool("default"));
+    machine(&mut world, "a", "4", "test-zone-1");
+    machine(&mut world, "b", "4", "test-zone-1");
+    for (name, cpu) in [("one", "2"), ("two", "1")] {
+        world.add(asking(name, cpu));
+    }
+    let node_of = |promises: &[(&str, &str)]| -> Vec<String> {
+        let plan = planned_again(&world, promises);
+        assert_eq!((plan.claims.len(), plan.unplaced.len()), (0, 0));
+        let nodes = plan.existing.iter().filter(|node| !node.pods.is_empty());
+        nodes.map(|node| node.name.as_str().to_owned()).collect()
+    };
+    assert_eq!(node_of(&[]), ["a"], "first fit takes the first machine for both");
+    assert_eq!(node_of(&[("one", "b"), ("two", "b")]), ["b"]);
+}
+
 #[test]
 fn a_pod_that_comes_later_takes_what_the_others_leave() {
     let mut world = tight();
