@@ -14,7 +14,7 @@ pub struct Filling {
 /// Every filling to which no pod can be added, for every offer.
 pub fn all(problem: &Problem) -> Vec<Filling> {
     let mut found = Vec::new();
-    for (at, offer) in (0..).zip(&problem.offers) {
+    for (at, offer) in (0..).zip(problem.offers.iter()) {
         let open = |class: usize| problem.reaches[problem.classes[class].reach].offers.contains(at);
         let mut search = Search {
             problem,

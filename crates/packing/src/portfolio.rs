@@ -101,7 +101,7 @@ const FLEXIBLE: usize = 15;
 const NEAR_BOUND: u128 = 20;
 /// Permille of the cheapest within which plans count as equally dear, so that fewer nodes decide: a node costs addresses,
 /// daemons and image pulls that no price list shows.
-const NEAR_BEST: u128 = 5;
+const NEAR_BEST: u128 = 10;
 /// How many claims are to share what limits leave, in claims that would be needed without them.
 const SHARES: [i64; 4] = [1, 2, 4, 8];
 /// Steps after which no further proposal is tried once one is valid.
@@ -438,9 +438,10 @@ impl<'p> Race<'p> {
         self.fewest_unplaced() > self.least_unplaced
     }
 
-    /// Flexibility costs something, so it is asked for only when nothing else was flexible enough.
+    /// Flexibility costs something, so it is asked for only when what it is to mend was not flexible enough.
     fn is_wanted(&self, trial: &Trial) -> bool {
-        !trial.is_flexible || !self.has_proposal()
+        let mut proposals = self.report.contenders[1..].iter().filter(|proposal| proposal.is_valid);
+        !trial.is_flexible || proposals.all(|proposal| trial.mends.is_some_and(|mended| proposal.name != mended))
     }
 
     /// Whether any proposal is valid so far.

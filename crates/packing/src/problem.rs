@@ -1,6 +1,6 @@
 //! Everything a run reads and never writes: supply and demand as numbers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::{
     host_port::HostPort,
@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Options,
+    cost::adapt::Wares,
     demand::{Demand, DemandPod, Origin},
     device_demand::DeviceDemand,
     index::{Index, Mask},
@@ -62,6 +63,8 @@ pub(crate) struct Problem {
     pub(crate) devices: Option<DeviceDemand>,
     /// Pods in the order they are tried; residents too, who are tried only when their node goes.
     pub(crate) order: Vec<u32>,
+    /// What the cheaper passes may buy while no limit keeps anything out, once somebody asked.
+    pub(crate) wares: OnceLock<Wares>,
 }
 
 /// A NodePool that can launch nodes, as numbers.
@@ -174,6 +177,7 @@ impl Problem {
             avoider_wishes,
             devices,
             order,
+            wares: OnceLock::new(),
         }
     }
 

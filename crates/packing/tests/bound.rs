@@ -59,7 +59,7 @@ prop_compose! {
         Problem {
             zones: ZONES,
             classes: classes.iter().map(class).collect(),
-            offers,
+            offers: offers.into(),
             rooms,
             reaches: all,
             groups: vec![Group { max: 1 }, Group { max: 2 }],
@@ -134,7 +134,7 @@ fn optimum(
             answers.push(optimum(problem, room + 1, without(&filling), known));
         }
     } else {
-        for (at, offer) in (0..).zip(&problem.offers) {
+        for (at, offer) in (0..).zip(problem.offers.iter()) {
             for filling in fillings(problem, &offer.allocatable, &|reach| reach.offers.contains(at), &left) {
                 let rest = optimum(problem, room, without(&filling), known);
                 answers.push(rest.map(|rest| rest + offer.price));
@@ -220,7 +220,7 @@ fn a_budget_ends_the_search_with_what_was_found() {
     let problem = Problem {
         zones: 1,
         classes: vec![class],
-        offers: vec![offer],
+        offers: vec![offer].into(),
         reaches: vec![Reach {
             offers: BitSet::from_iter([0]),
             rooms: BitSet::default(),

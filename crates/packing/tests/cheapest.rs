@@ -67,6 +67,30 @@ fn mixed_workloads_cost_a_tenth_less_on_average_and_stay_near_the_bound() {
     assert!(saved / count >= 0.10 && distance / count <= 0.10);
 }
 
+/// Few nodes are large ones, and of those that spot sells there are fewer to choose from.
+#[test]
+fn few_nodes_are_sought_again_among_types_that_can_be_replaced_when_the_first_search_took_others() {
+    let mut mended = 0;
+    for seed in [1, 3, 5] {
+        let report = raced(&format!("mixed-500-{seed}"), &mixed::pending(500, seed));
+        let found = |name: &str| report.contenders.iter().find(|it| it.name == name);
+        let (Some(first), again) = (found("cheap, few nodes"), found("cheap, few nodes, flexible")) else {
+            continue;
+        };
+        assert!(
+            first.is_valid || again.is_some_and(|again| again.is_valid),
+            "{:?}",
+            report.contenders
+        );
+        assert!(
+            !first.is_valid || again.is_none(),
+            "what is flexible enough is not asked for twice"
+        );
+        mended += usize::from(!first.is_valid);
+    }
+    assert!(mended > 0, "one of them needs it");
+}
+
 /// The same with a limit on the cores of every pool.
 fn with_cores(mut snapshot: workloads::Snapshot, cores: u32) -> workloads::Snapshot {
     let limits = serde_json::json!({ "cpu": cores.to_string() });

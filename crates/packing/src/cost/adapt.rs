@@ -7,11 +7,15 @@
 mod bonds;
 mod sale;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use model::{bitset::BitSet, vocabulary::ValueId};
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::sale::Wares;
 use self::{bonds::Bonds, sale::Sale};
 use super::{Amounts, Class, Packed, Place, Problem, Reach, Room, WIDTH, Zones};
 use crate::{
@@ -32,7 +36,7 @@ pub(crate) struct Picture {
     /// The pods of each class, in the order of the queue.
     pods: Vec<Vec<u32>>,
     /// The label value of each zone; none for offers that name no zone.
-    zones: Vec<Option<ValueId>>,
+    zones: Arc<Vec<Option<ValueId>>>,
 }
 
 /// The picture for the passes: pods that still need a place, on nodes to be bought.
@@ -143,7 +147,7 @@ struct Drawing {
     problem: Problem,
     keys: Vec<ClassKey>,
     pods: Vec<Vec<u32>>,
-    zones: Vec<Option<ValueId>>,
+    zones: Arc<Vec<Option<ValueId>>>,
     sale: Sale,
     reaches: BTreeMap<(BitSet, BitSet), usize>,
 }
@@ -162,8 +166,8 @@ impl Drawing {
             pods[place].push(pod);
         }
         let problem = Problem {
-            zones: sale.zones.len(),
-            offers: sale.offers.clone(),
+            zones: sale.wares.zones.len(),
+            offers: Arc::clone(&sale.wares.offers),
             pools: sale.pools.clone(),
             ..Problem::default()
         };
@@ -171,7 +175,7 @@ impl Drawing {
             problem,
             keys,
             pods,
-            zones: sale.zones.clone(),
+            zones: Arc::clone(&sale.wares.zones),
             sale,
             reaches: BTreeMap::new(),
         }
@@ -213,7 +217,7 @@ impl Drawing {
             let open = self.open_offers(run, template, combo, 0);
             if open
                 .iter()
-                .any(|at| asked.fits(&self.sale.offers[at as usize].allocatable))
+                .any(|at| asked.fits(&self.sale.wares.offers[at as usize].allocatable))
             {
                 return (open, BitSet::default());
             }

@@ -1,5 +1,7 @@
 //! What the cheaper passes know of a planning run: classes of equal pods, offers with prices, and room on nodes.
 
+use std::sync::Arc;
+
 use model::bitset::BitSet;
 
 /// How many resources a run may weigh; pods that ask for more kinds are not the passes' business.
@@ -62,8 +64,8 @@ pub struct Problem {
     pub zones: usize,
     /// Pods to place.
     pub classes: Vec<Class>,
-    /// Nodes that can be bought, any number of each.
-    pub offers: Vec<Offer>,
+    /// Nodes that can be bought, any number of each. Problems over one catalogue share them.
+    pub offers: Arc<Vec<Offer>>,
     /// Room on nodes there are already.
     pub rooms: Vec<Room>,
     /// Who may use what; classes point here, as many share one.

@@ -20,6 +20,8 @@ pub(super) struct Trial {
     is_robust: bool,
     /// Spot offers that cannot be replaced are left out.
     pub(super) is_flexible: bool,
+    /// It is tried only if this way found nothing that is flexible enough; if none is named, if no way did.
+    pub(super) mends: Option<&'static str>,
 }
 
 const PLAIN: Trial = Trial {
@@ -28,14 +30,22 @@ const PLAIN: Trial = Trial {
     has_surcharge: false,
     is_robust: false,
     is_flexible: false,
+    mends: None,
 };
 
 /// All of them.
-pub(super) const TRIALS: [Trial; 7] = [
+pub(super) const TRIALS: [Trial; 8] = [
     PLAIN,
     Trial {
         name: "cheap, few nodes",
         has_surcharge: true,
+        ..PLAIN
+    },
+    Trial {
+        name: "cheap, few nodes, flexible",
+        has_surcharge: true,
+        is_flexible: true,
+        mends: Some("cheap, few nodes"),
         ..PLAIN
     },
     Trial {

@@ -1,7 +1,7 @@
 //! Generated workloads as the plain problem of the cheaper passes, without the solver in between: enough for the mixed
 //! and the diverse shapes, in which all labels that matter are known.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::bitset::BitSet;
 use packing::cost::{Amounts, Class, Group, Offer, Pool, Problem, Reach, Spread, Zones};
@@ -90,7 +90,7 @@ impl Drawing {
                 let key = (machine.arch.clone(), capacity_type.clone(), zone.clone());
                 let market = number(&mut markets, key);
                 let zone = number(&mut zones, zone.clone());
-                self.problem.offers.push(Offer {
+                Arc::make_mut(&mut self.problem.offers).push(Offer {
                     row,
                     market,
                     pool: 0,

@@ -1,6 +1,6 @@
 //! What is for sale: every launchable offering of every NodePool, less the daemons that will run there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     bitset::BitSet,
@@ -23,42 +23,87 @@ use crate::{
 /// Offers of all NodePools, and where they come from.
 #[derive(Debug)]
 pub(super) struct Sale {
-    pub(super) offers: Vec<Offer>,
+    pub(super) wares: Wares,
     pub(super) pools: Vec<Pool>,
-    /// The label value of each zone.
-    pub(super) zones: Vec<Option<ValueId>>,
-    /// Positions in the index's offers.
-    listed: Vec<usize>,
     /// What is open to a claim of a NodePool in a state.
     open: BTreeMap<(usize, StateId), BitSet>,
+}
+
+/// The offers themselves: thousands, and the same for every simulation of a cluster while no limit keeps one out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wares {
+    pub(super) offers: Arc<Vec<Offer>>,
+    /// The label value of each zone.
+    pub(super) zones: Arc<Vec<Option<ValueId>>>,
+    /// Positions in the index's offers.
+    listed: Arc<Vec<usize>>,
+}
+
+/// Wares being gathered.
+#[derive(Default)]
+struct Gathered {
+    offers: Vec<Offer>,
+    zones: Vec<Option<ValueId>>,
+    listed: Vec<usize>,
 }
 
 impl Sale {
     /// What the passes may buy: within limits, and without reservations, which run out.
     pub(super) fn within_limits(run: &Run<'_>) -> Self {
-        let rows = |template: usize| run.limits[template].open().ok().cloned();
-        let mut sale = Self::new(run, rows, |offer| offer.reservation.is_none());
-        sale.pools = run.problem.templates.iter().map(|entry| pool(run, entry)).collect();
-        sale
+        let is_wanted = |offer: &index::Offer| offer.reservation.is_none();
+        let templates = &run.problem.templates;
+        let is_all_open = templates
+            .iter()
+            .zip(&run.limits)
+            .all(|(entry, limits)| limits.open() == Ok(&entry.rows));
+        let wares = if is_all_open {
+            let all = || Wares::new(run, |template| Some(&templates[template].rows), is_wanted);
+            run.problem.wares.get_or_init(all).clone()
+        } else {
+            Wares::new(run, |template| run.limits[template].open().ok(), is_wanted)
+        };
+        Self::of(wares, templates.iter().map(|entry| pool(run, entry)).collect())
     }
 
     /// What any plan may buy. A claim counts in the limits as the largest machine it may become, so none that is larger
     /// than what is left of them is ever bought.
     pub(super) fn of_everything(run: &Run<'_>) -> Self {
-        let rows = |template: usize| run.limits[template].open().ok().cloned();
-        let mut sale = Self::new(run, rows, |_| true);
-        sale.pools = run.problem.templates.iter().map(|_| Pool::default()).collect();
-        sale
+        let wares = Wares::new(run, |template| run.limits[template].open().ok(), |_| true);
+        Self::of(wares, run.problem.templates.iter().map(|_| Pool::default()).collect())
     }
 
-    fn new(run: &Run<'_>, rows: impl Fn(usize) -> Option<Mask>, is_wanted: impl Fn(&index::Offer) -> bool) -> Self {
-        let mut sale = Self {
-            offers: Vec::new(),
-            pools: Vec::new(),
-            zones: Vec::new(),
-            listed: Vec::new(),
+    fn of(wares: Wares, pools: Vec<Pool>) -> Self {
+        Self {
+            wares,
+            pools,
             open: BTreeMap::new(),
-        };
+        }
+    }
+
+    /// The offers that are open to a claim of a NodePool in a state.
+    pub(super) fn open(&mut self, run: &Run<'_>, template: usize, state: StateId) -> BitSet {
+        let Self { wares, open, .. } = self;
+        let found = open.entry((template, state)).or_insert_with(|| {
+            let state = run.space.state(state);
+            let is_open = |(_, (offer, at)): &(u32, (&Offer, &usize))| {
+                let it = &run.problem.index.offers[**at];
+                offer.pool == template && has(&state.classes, it.class as usize) && has(&state.rows, it.row as usize)
+            };
+            let numbered = (0..).zip(wares.offers.iter().zip(wares.listed.iter()));
+            numbered.filter(is_open).map(|(position, _)| position).collect()
+        });
+        found.clone()
+    }
+}
+
+impl Wares {
+    /// The offers of each template's rows.
+    fn new<'m>(
+        run: &Run<'_>,
+        rows: impl Fn(usize) -> Option<&'m Mask>,
+        is_wanted: impl Fn(&index::Offer) -> bool,
+    ) -> Self {
+        let mut gathered = Gathered::default();
         let mut markets = BTreeMap::new();
         let listed = run.problem.index.offers_by_name();
         for (template, entry) in run.problem.templates.iter().enumerate() {
@@ -66,14 +111,14 @@ impl Sale {
             let listed = listed.iter().map(|at| *at as usize);
             let launchable = listed.map(|at| (at, &run.problem.index.offers[at]));
             let launchable = launchable.filter(|(_, offer)| offer.is_launchable && is_wanted(offer));
-            for (at, offer) in launchable.filter(|(_, offer)| has(&rows, offer.row as usize)) {
-                let zone = sale.zone(offer.zone);
+            for (at, offer) in launchable.filter(|(_, offer)| has(rows, offer.row as usize)) {
+                let zone = gathered.zone(offer.zone);
                 let next = markets.len();
                 let market = *markets
                     .entry((template, offer.class, arch(run, offer.entry)))
                     .or_insert(next);
-                sale.listed.push(at);
-                sale.offers.push(Offer {
+                gathered.listed.push(at);
+                gathered.offers.push(Offer {
                     row: offer.entry as usize,
                     market,
                     pool: template,
@@ -85,26 +130,15 @@ impl Sale {
                 });
             }
         }
-        sale
+        Self {
+            offers: Arc::new(gathered.offers),
+            zones: Arc::new(gathered.zones),
+            listed: Arc::new(gathered.listed),
+        }
     }
+}
 
-    /// The offers that are open to a claim of a NodePool in a state.
-    pub(super) fn open(&mut self, run: &Run<'_>, template: usize, state: StateId) -> BitSet {
-        let Self {
-            offers, listed, open, ..
-        } = self;
-        let found = open.entry((template, state)).or_insert_with(|| {
-            let state = run.space.state(state);
-            let is_open = |(_, (offer, at)): &(u32, (&Offer, &usize))| {
-                let it = &run.problem.index.offers[**at];
-                offer.pool == template && has(&state.classes, it.class as usize) && has(&state.rows, it.row as usize)
-            };
-            let numbered = (0..).zip(offers.iter().zip(listed.iter()));
-            numbered.filter(is_open).map(|(position, _)| position).collect()
-        });
-        found.clone()
-    }
-
+impl Gathered {
     fn zone(&mut self, value: Option<ValueId>) -> usize {
         let known = self.zones.iter().position(|zone| *zone == value);
         known.unwrap_or_else(|| {
@@ -159,5 +193,42 @@ fn pool(run: &Run<'_>, entry: &TemplateEntry) -> Pool {
             per_lane.get(lane).copied().unwrap_or(i64::MAX)
         }))),
         nodes: nodes.map(|nodes| u32::try_from(nodes).unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        Options, Warm,
+        demand::fixture::{instance_type, node_pool, snapshot_with},
+    };
+
+    /// Whether two runs over one problem, whose pool has this limit of cores, sell the very same list, and how long it is.
+    fn shared(cores: Option<&str>) -> (bool, usize) {
+        let mut pool = node_pool("pool", json!({}));
+        if let Some(cores) = cores {
+            pool["spec"]["limits"] = json!({ "cpu": cores });
+        }
+        let types = [
+            instance_type("small", "1", &["z1"]),
+            instance_type("large", "64", &["z1"]),
+        ];
+        let snapshot = snapshot_with(json!({ "instanceTypes": types }), vec![pool]);
+        let problem = Warm::default().problem_of(&snapshot, &Options::default());
+        let sale = || Sale::within_limits(&Run::new(&problem)).wares.offers;
+        let (one, two) = (sale(), sale());
+        (Arc::ptr_eq(&one, &two), one.len())
+    }
+
+    #[test]
+    fn simulations_of_a_cluster_share_what_is_for_sale_until_a_limit_keeps_something_out() {
+        let (is_shared, all) = shared(None);
+        assert!(is_shared);
+        assert_eq!(shared(Some("1000")), (true, all), "a limit that is far away");
+        let (is_shared, few) = shared(Some("8"));
+        assert!(!is_shared && few < all, "{few} of {all}");
     }
 }
