@@ -227,15 +227,17 @@ impl<'a> World<'a> {
 /// The price of the first offering of a node's type with its zone and capacity type, available or not.
 pub(crate) fn price_of(offered: &Offered, pool: &NodePoolName, labels: &Labels) -> Option<Price> {
     let it = offered.types.get(pool)?.get(labels.get(INSTANCE_TYPE)?)?;
-    let is = |offering: &Offering, key: KeyId, label: &str| {
-        let value = offering
-            .value(key)
-            .map(|value| offered.vocabulary.value_name(key, value));
-        value.unwrap_or_default() == labels.get(label).map_or("", |value| value)
+    // What the label says as a number; an offering may have none, which is what an empty label means.
+    let wanted = |key: KeyId, label: &str| match labels.get(label).map_or("", |value| value) {
+        "" => Some(None),
+        value => offered.vocabulary.value(key, value).map(Some),
     };
-    let here =
-        |offering: &&Offering| is(offering, KeyId::ZONE, ZONE) && is(offering, KeyId::CAPACITY_TYPE, CAPACITY_TYPE);
-    it.offerings.iter().find(here).map(|offering| offering.price)
+    let zone = wanted(KeyId::ZONE, ZONE)?;
+    let capacity_type = wanted(KeyId::CAPACITY_TYPE, CAPACITY_TYPE)?;
+    let is_here = |offering: &&Offering| {
+        offering.value(KeyId::ZONE) == zone && offering.value(KeyId::CAPACITY_TYPE) == capacity_type
+    };
+    it.offerings.iter().find(is_here).map(|offering| offering.price)
 }
 
 /// The disruption budgets of pods, by namespace.

@@ -80,10 +80,11 @@ pub fn write_shard(number: u64, records: &[Record]) -> (String, usize) {
     }
 }
 
+/// Packed in a hurry: a shard is written again whenever something is new in it, and is small enough either way.
 fn packed(text: &str) -> Vec<u8> {
     let mut packer = flate2::GzBuilder::new()
         .mtime(0)
-        .write(Vec::new(), flate2::Compression::default());
+        .write(Vec::new(), flate2::Compression::fast());
     let written = packer.write_all(text.as_bytes());
     written.and_then(|()| packer.finish()).unwrap_or_default()
 }
