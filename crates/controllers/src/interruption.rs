@@ -20,7 +20,7 @@ use state::{Change, State};
 use crate::{
     Cluster, Controller, Next, Problem,
     mutation::{self, Mutation},
-    node_claim::{Joined, Managed, Reason, end, label},
+    node_claim::{Joined, Managed, Reason, end, is_gone, label},
 };
 
 /// `interruption`
@@ -178,9 +178,10 @@ async fn stamp(cluster: &Cluster, claim: &NodeClaim, deadline: Timestamp) -> Res
         "uid": claim.metadata.uid.to_string(),
         "annotations": {annotations::NODECLAIM_TERMINATION_TIMESTAMP: deadline},
     }}));
-    match cluster.patch::<NodeClaim>(&claim.metadata.key(), &patch).await {
+    let key = claim.metadata.key();
+    match cluster.patch::<NodeClaim>(&key, &patch).await {
         Ok(_) => Ok(true),
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
+        Err(error) if is_gone(cluster, &key, &claim.metadata.uid, &error).await? => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -19,7 +19,7 @@ use runtime::queue::Backoff;
 use state::Change;
 
 pub use ending::Reason;
-pub(crate) use ending::{end, label, termination_mode};
+pub(crate) use ending::{end, is_gone, label, termination_mode};
 pub(crate) use overlay::{overlaid, with_pair};
 pub(crate) use ownership::Joined;
 pub use ownership::Managed;

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     Cluster, Controller, Next, Problem,
     mutation::{self, Mutation},
+    node_claim::is_gone,
     patch::Lock,
     records,
 };
@@ -157,7 +158,7 @@ async fn delete(cluster: &Cluster, under_way: &UnderWay, candidate: &Candidate) 
             measure::disrupted(cluster, &under_way.command, candidate);
             Ok(())
         }
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        Err(error) if is_gone(cluster, &key, uid, &error).await? => Ok(()),
         Err(error) => Err(error),
     }
 }

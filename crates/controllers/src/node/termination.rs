@@ -280,7 +280,9 @@ async fn release(cluster: &Cluster, seen: &Seen) -> Result<Next, Problem> {
             tracing::info!("Node.name" = %node.name, "NodeClaim.name" = claim.unwrap_or_default(), "deleted node");
             Ok(Next::Change)
         }
-        Err(error) if is_overtaken(&error) => Ok(Next::Change),
+        Err(error) if error.is_not_found() => Ok(Next::Change),
+        // It may be another node by now, or only not be written yet: nobody else would say so.
+        Err(error) if error.is_conflict() => Ok(Next::Again),
         Err(error) => Err(error.into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use api::labels;
 use cloud::NoticeKind;
-use model::object::{NodeClaim, Pod};
+use model::object::{NodeClaim, ObjectKey, Pod, Uid};
 use runtime::{ApiError, Delete};
 
 use crate::{Cluster, records};
@@ -52,15 +52,34 @@ impl Reason {
     }
 }
 
+/// Whether a refusal means that the claim is gone. A conflict says that another has its name by now, or only that the
+/// server could not settle who came first: then it is still there, and must be asked for again.
+pub(crate) async fn is_gone(
+    cluster: &Cluster,
+    claim: &ObjectKey,
+    uid: &Uid,
+    error: &ApiError,
+) -> Result<bool, ApiError> {
+    if !error.is_conflict() {
+        return Ok(error.is_not_found());
+    }
+    match cluster.api().get::<NodeClaim>(claim).await {
+        Ok(found) => Ok(found.metadata.uid != *uid),
+        Err(error) if error.is_not_found() => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 /// Deletes a claim and counts it. False when it was gone already.
 pub(crate) async fn end(cluster: &Cluster, claim: &NodeClaim, reason: Reason) -> Result<bool, ApiError> {
     let only_this = Delete {
         uid: Some(claim.metadata.uid.clone()),
         ..Delete::default()
     };
-    match cluster.delete::<NodeClaim>(&claim.metadata.key(), &only_this).await {
+    let key = claim.metadata.key();
+    match cluster.delete::<NodeClaim>(&key, &only_this).await {
         Ok(()) => {}
-        Err(error) if error.is_not_found() || error.is_conflict() => return Ok(false),
+        Err(error) if is_gone(cluster, &key, &claim.metadata.uid, &error).await? => return Ok(false),
         Err(error) => return Err(error),
     }
     let labels = [

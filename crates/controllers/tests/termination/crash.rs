@@ -66,10 +66,12 @@ async fn crash_around_any_write_keeps_the_order_and_leaks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_answer_to_any_write_keeps_the_order_and_leaks_nothing() {
-    let mut write = 1;
-    while survives(write, Fault::LoseAnswer).await {
-        write += 1;
-        assert!(write < WRITES, "the end of a node takes fewer writes");
+async fn lost_answer_to_any_write_or_conflict_at_it_keeps_the_order_and_leaks_nothing() {
+    for fault in [Fault::LoseAnswer, Fault::Fail(409)] {
+        let mut write = 1;
+        while survives(write, fault).await {
+            write += 1;
+            assert!(write < WRITES, "the end of a node takes fewer writes");
+        }
     }
 }

@@ -6,6 +6,7 @@ use catalogue::Source;
 use cloud_sim::{Machine, Rules, Scope};
 use runtime::Settings;
 use scenario::{Life, Setup, World, furnish, on_virtual_time};
+use simulator::{Fault, Verb};
 use tokio::time::Instant;
 
 use crate::{mutants::told, run, seed};
@@ -78,6 +79,52 @@ fn a_notice_is_told_counted_and_its_offering_is_left_alone() {
         assert!(reasons.contains(expected), "{expected} is not among {reasons:?}");
     }
     assert!(!after.is_empty() && after.is_disjoint(&before), "{before:?} {after:?}");
+}
+
+/// The API server answers 409 also when it could not settle who came first: then the claim is there as before.
+#[test]
+fn a_notice_is_heeded_although_the_first_writes_about_its_claims_meet_a_conflict() {
+    let scenario = told(
+        "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], workloads: [{name: web, replicas: 2, spread: node}]}",
+    );
+    let setup = Setup {
+        source: Source::Kwok,
+        rules: Rules::default(),
+        settings: Settings::default(),
+        start: "2026-01-05T00:00:00Z".parse().unwrap(),
+        is_checked: false,
+    };
+    let staying = on_virtual_time(async {
+        let world = World::new(&setup).unwrap();
+        furnish(&scenario, &world).unwrap();
+        let mut life = Life::begin(&world);
+        let began = Instant::now();
+        life.until(&world, began + Duration::from_mins(10)).await;
+        let mut struck = BTreeSet::new();
+        world.server.set_faults(move |facts| {
+            let is_about_a_claim = facts.resource.plural == "nodeclaims" && facts.write.is_some();
+            if is_about_a_claim && struck.insert((facts.name.clone(), facts.verb == Verb::Delete)) {
+                Fault::Fail(409)
+            } else {
+                Fault::None
+            }
+        });
+        assert_eq!(world.region.interrupt(&Scope::default(), 1000), 2);
+        let asked_back: BTreeSet<String> = world
+            .region
+            .machines()
+            .iter()
+            .map(|it| it.claim.as_str().to_owned())
+            .collect();
+        life.until(&world, began + Duration::from_mins(11)).await;
+        let claims = world.server.list("NodeClaim");
+        let is_staying = |claim: &&serde_json::Value| {
+            let name = claim["metadata"]["name"].as_str().unwrap_or_default();
+            asked_back.contains(name) && claim["metadata"]["deletionTimestamp"].is_null()
+        };
+        claims.iter().filter(is_staying).count()
+    });
+    assert_eq!(staying.unwrap(), 0);
 }
 
 /// How many pods are there still and not going, 25 seconds after all spot machines were announced to be taken back. They
