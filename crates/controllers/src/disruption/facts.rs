@@ -68,6 +68,7 @@ pub(super) fn seen(cluster: &Cluster, memory: &Memory, policies: Option<&Policie
     let now = whole.taken_at();
     let (snapshot, paused) = seen_of(&whole, theirs(&whole, cluster), now);
     let mut facts = cluster.note(|state| of_state(state, now));
+    facts.marked.extend(memory.going());
     facts.queued = memory.queued();
     facts.expected = memory.expected();
     facts.pool_costs = memory.warm().tracked_costs(&snapshot);

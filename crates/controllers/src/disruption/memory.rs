@@ -118,6 +118,14 @@ impl Memory {
         candidates.map(|candidate| candidate.provider_id.clone()).collect()
     }
 
+    /// The claims of commands under way, of those that are being given up as well: their nodes still show it.
+    pub(super) fn going(&self) -> Vec<NodeClaimName> {
+        let inner = self.lock();
+        let commands = inner.under_way.values();
+        let candidates = commands.flat_map(|under_way| &under_way.command.candidates);
+        candidates.map(|candidate| candidate.claim.clone()).collect()
+    }
+
     /// Whether a command under way takes one of these nodes.
     pub(super) fn takes_any_of(&self, command: &Command) -> bool {
         let queued = self.queued();

@@ -140,15 +140,17 @@ async fn mark(cluster: &Cluster, command: &mut Command) -> Result<(), Problem> {
 }
 
 /// Lets nodes be as they were. What cannot be undone now, the next round undoes.
+///
+/// In memory first: writes may take their time, and meanwhile provisioning would launch room for pods that stay.
 pub(super) async fn unmark(cluster: &Cluster, candidates: &[Candidate]) {
+    for candidate in candidates {
+        cluster.fold(|state| state.unmark_for_deletion(&candidate.claim));
+    }
     let removals = candidates
         .iter()
         .map(|candidate| marker::remove(cluster, &candidate.node, &candidate.claim));
     for error in join_all(removals).await.into_iter().filter_map(Result::err) {
         tracing::error!(error = %error, "removing the marks of a disruption that was given up");
-    }
-    for candidate in candidates {
-        cluster.fold(|state| state.unmark_for_deletion(&candidate.claim));
     }
 }
 

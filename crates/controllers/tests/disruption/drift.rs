@@ -1,9 +1,9 @@
 //! Outdated nodes are replaced: what comes is up before what was goes.
 
 use serde_json::{Value, json};
-use simulator::Change;
+use simulator::{Change, Fault};
 
-use crate::world::{MINUTE, World, first, is_true, on_virtual_time, text, uids};
+use crate::world::{MINUTE, SECOND, World, first, is_true, on_virtual_time, text, uids};
 
 pub(crate) fn never() -> Value {
     json!({"consolidateAfter": "Never", "consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "100%"}]})
@@ -125,6 +125,39 @@ fn several_outdated_nodes_are_renewed_at_once_each_by_a_replacement_of_its_own()
         assert_eq!(created, 3, "one replacement for each");
         let decisions = &world.metrics.voluntary_disruption_decisions_total;
         assert_eq!(decisions.value(["replace", "drifted", ""]), 3.0);
+    });
+}
+
+/// A node that was to go stays when its replacement is lost; taking its marks off may take a while.
+#[test]
+fn no_room_is_bought_for_pods_of_a_node_that_stays_while_its_marks_are_being_taken_off() {
+    on_virtual_time(async {
+        let mut world = World::new(&never());
+        let mut life = world.with_lonely(1).await;
+        let old = text(&world.claims()[0], "/metadata/name").to_owned();
+        outdate(&world);
+        let replacement = |world: &World| {
+            let claims = world.claims();
+            let names = claims.iter().map(|claim| text(claim, "/metadata/name").to_owned());
+            names.filter(|name| *name != old).collect::<Vec<_>>()
+        };
+        let asked_for = |world: &World| match replacement(world)[..] {
+            [] => vec!["no replacement yet".to_owned()],
+            _ => Vec::new(),
+        };
+        life.until(&world, 10 * MINUTE, asked_for).await.unwrap();
+        world.server.set_faults(|facts| match facts.resource.plural.as_str() {
+            "nodes" if facts.verb.is_write() => Fault::Delay(20 * SECOND),
+            _ => Fault::None,
+        });
+        world.history();
+        for name in replacement(&world) {
+            world.server.delete("NodeClaim", &name).unwrap();
+        }
+        life.pass(&world, 15 * SECOND).await;
+        let is_new =
+            |change: &&Change| change.resource.plural == "nodeclaims" && change.event == simulator::Event::Added;
+        assert_eq!(world.history().iter().filter(is_new).count(), 0);
     });
 }
 
