@@ -22,6 +22,7 @@ use crate::{
     World,
     expectation::unexplained,
     ground::{holds, text},
+    process::led_since,
 };
 use mirror::Mirror;
 
@@ -62,7 +63,7 @@ pub(crate) struct Checker {
 
 /// How long a lease holds.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// How long a process may take to heed what the cloud said about a machine.
+/// How long a process that leads may take to heed what the cloud said about a machine.
 const HEEDED: SignedDuration = SignedDuration::from_secs(60);
 
 impl Checker {
@@ -205,8 +206,10 @@ fn unheeded(world: &World, now: Timestamp) -> Vec<Violation> {
         // What was not recorded as launched cannot be known by its machine.
         claim.is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null() && holds(claim, "Registered"))
     };
+    // Of four leaders that die within a minute none has had that minute.
+    let led_since = led_since(&world.server, &world.settings).unwrap_or(Timestamp::MIN);
     let late = notices.into_iter().filter(|(machine, since)| {
-        now.duration_since(*since) >= HEEDED && is_staying(&machine.claim_uid().to_string())
+        now.duration_since(led_since.max(*since)) >= HEEDED && is_staying(&machine.claim_uid().to_string())
     });
     late.map(|(machine, since)| Violation {
         rule: "L4",

@@ -10,6 +10,7 @@ use std::{
 
 use cloud::{CloudProvider, Fenced};
 use controllers::{Cluster, Keeper, Parts, fence, flight::Flight, watches::Watches};
+use jiff::Timestamp;
 use runtime::{
     Api, Clock, Engine, Event, Metrics, Recorder, Settings,
     api::{MayWrite, Options},
@@ -18,6 +19,7 @@ use runtime::{
     random::Random,
     standstill::Standstill,
 };
+use serde_json::Value;
 use simulator::ApiServer;
 use tokio::{sync::mpsc::Receiver, task::JoinSet, time::Instant};
 
@@ -332,6 +334,16 @@ pub(crate) fn holder(world: &World) -> Option<String> {
 }
 
 pub(crate) fn holder_at(server: &ApiServer, settings: &Settings) -> Option<String> {
-    let lease = server.get("Lease", &format!("{NAMESPACE}/{}", settings.leader_election_name))?;
+    let lease = lease(server, settings)?;
     Some(text(&lease, "/spec/holderIdentity").to_owned()).filter(|holder| !holder.is_empty())
+}
+
+/// When the process that leads began to, if processes elect a leader.
+pub(crate) fn led_since(server: &ApiServer, settings: &Settings) -> Option<Timestamp> {
+    let lease = lease(server, settings)?;
+    text(&lease, "/spec/acquireTime").parse().ok()
+}
+
+fn lease(server: &ApiServer, settings: &Settings) -> Option<Arc<Value>> {
+    server.object("Lease", &format!("{NAMESPACE}/{}", settings.leader_election_name))
 }

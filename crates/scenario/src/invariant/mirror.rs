@@ -33,6 +33,8 @@ pub(super) struct Claim {
 pub(super) struct Node {
     pub(super) allocatable: [i128; 2],
     pub(super) is_open: bool,
+    /// It says of itself that all of it is up, which its claim says a moment later.
+    is_initialized: bool,
     /// When it was last open, if it is not any more.
     closed_at: Option<Timestamp>,
 }
@@ -116,6 +118,11 @@ const ON_THE_WAY: SignedDuration = SignedDuration::from_mins(16);
 const PEAK: SignedDuration = SignedDuration::from_mins(30);
 
 impl Mirror {
+    /// Whether a claim's node counts as up, for the contract: the node's own label decides.
+    pub(super) fn is_up(&self, claim: &Claim) -> bool {
+        claim.is_initialized || self.nodes.get(&claim.node).is_some_and(|node| node.is_initialized)
+    }
+
     pub(super) fn see(&mut self, change: &Change, now: Timestamp) {
         let name = text(&change.object, "/metadata/name").to_owned();
         let is_gone = change.event == Event::Deleted;
@@ -341,6 +348,7 @@ fn node(object: &Value) -> Node {
     Node {
         allocatable: amounts(&object["status"]["allocatable"]),
         is_open: holds(object, "Ready") && !is_kept_free && !is_deleting && object["spec"]["unschedulable"] != true,
+        is_initialized: text(object, "/metadata/labels/karpenter.sh~1initialized") == "true",
         closed_at: None,
     }
 }

@@ -31,7 +31,9 @@ pub(super) fn protected(
     let grace = before["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
     // A pod gets its whole grace, so it may be told that much before the node's time is up.
     let due = || mirror.claim_of_node(node).and_then(|claim| claim.ends_at);
-    let is_due = || due().is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
+    // What was asked for in time may come late, when the node is gone already.
+    let is_due =
+        || !mirror.nodes.contains_key(node) || due().is_some_and(|at| now >= at - SignedDuration::from_secs(grace + 1));
     (is_wrong && is_running && !is_due()).then(|| Violation {
         rule: "I3",
         what: format!(
@@ -100,7 +102,7 @@ pub(super) fn within_budgets(mirror: &Mirror, change: &Change, now: Timestamp) -
             .filter(|one| one.pool == claim.pool && !one.is_ending)
     };
     let disrupted = of_pool().filter(|one| one.reason.as_deref() == Some(reason)).count();
-    let nodes = of_pool().filter(|one| one.is_initialized).count();
+    let nodes = of_pool().filter(|one| mirror.is_up(one)).count();
     let most = allowed(&pool.budgets, reason, nodes, now)?;
     (disrupted > most).then(|| Violation {
         rule: "I6",
