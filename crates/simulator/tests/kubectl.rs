@@ -327,8 +327,9 @@ fn kubectl_rolls_out_drains_and_watches() {
     cluster.ok("rollout status deployment/web --timeout=30s");
     let pods = cluster.ok("get pods -o wide --no-headers");
     assert_eq!(pods.matches("1/1   Running").count(), 2, "{pods}");
-    let pod = cluster.ok("get pods -o name");
-    let pod = pod.lines().next().unwrap();
+    // Those of the roll-out before may still be on their way out.
+    let pod = pods.lines().find(|line| line.contains("1/1   Running")).unwrap();
+    let pod = pod.split_whitespace().next().unwrap();
     let said = cluster.refused(&format!("logs {pod}"));
     assert!(said.contains("no logs here: this cluster is simulated"), "{said}");
     assert!(cluster.ok("cordon n1").contains("cordoned"));

@@ -11,6 +11,16 @@ use tokio::time::Instant;
 
 use crate::{mutants::told, run, seed};
 
+fn setup(rules: Rules) -> Setup {
+    Setup {
+        source: Source::Kwok,
+        rules,
+        settings: Settings::default(),
+        start: "2026-01-05T00:00:00Z".parse().unwrap(),
+        is_checked: false,
+    }
+}
+
 #[test]
 fn pods_on_machines_that_will_be_taken_move_before_they_are_gone() {
     let scenario = told(
@@ -27,13 +37,7 @@ fn a_notice_is_told_counted_and_its_offering_is_left_alone() {
     let scenario = told(
         "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], workloads: [{name: web, replicas: 2, spread: node}]}",
     );
-    let setup = Setup {
-        source: Source::Kwok,
-        rules: Rules::default(),
-        settings: Settings::default(),
-        start: "2026-01-05T00:00:00Z".parse().unwrap(),
-        is_checked: false,
-    };
+    let setup = setup(Rules::default());
     let ended = on_virtual_time(async {
         let world = World::new(&setup).unwrap();
         furnish(&scenario, &world).unwrap();
@@ -87,13 +91,7 @@ fn a_notice_is_heeded_although_the_first_writes_about_its_claims_meet_a_conflict
     let scenario = told(
         "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], workloads: [{name: web, replicas: 2, spread: node}]}",
     );
-    let setup = Setup {
-        source: Source::Kwok,
-        rules: Rules::default(),
-        settings: Settings::default(),
-        start: "2026-01-05T00:00:00Z".parse().unwrap(),
-        is_checked: false,
-    };
+    let setup = setup(Rules::default());
     let staying = on_virtual_time(async {
         let world = World::new(&setup).unwrap();
         furnish(&scenario, &world).unwrap();
@@ -134,16 +132,10 @@ fn left_behind(notice: Duration) -> usize {
         "{name: a, lasts: 50m, pools: [{name: general, capacity: [spot]}], \
          workloads: [{name: web, replicas: 3, spread: node, minAvailable: 3}]}",
     );
-    let setup = Setup {
-        source: Source::Kwok,
-        rules: Rules {
-            notice,
-            ..Rules::default()
-        },
-        settings: Settings::default(),
-        start: "2026-01-05T00:00:00Z".parse().unwrap(),
-        is_checked: false,
-    };
+    let setup = setup(Rules {
+        notice,
+        ..Rules::default()
+    });
     let left = on_virtual_time(async {
         let world = World::new(&setup).unwrap();
         furnish(&scenario, &world).unwrap();
